@@ -187,6 +187,21 @@ describe("what is known of a session", () => {
     expect(itemsOf(await ask("GET", "known/export?to=pi&remarks=true"))[0]).toMatchObject({ what: "added" });
   });
 
+  it("makes pages, counts what their secret scan replaces, and refuses what is for pages alone", async () => {
+    const text = `Use ${["tl_abcdefghijkl", "x".repeat(43)].join("_")}. <script>`;
+    await serving.begin("page", [message("user", text)]);
+    const html = await ask("GET", "page/export?to=html");
+    expect(html.text).toContain("Use [Throughline token]. &lt;script>");
+    expect((await ask("GET", "page/export?to=markdown&level=words&images=true")).text).toContain("## 1. Use");
+    expect((await ask("GET", "page/export?to=html&redact=off")).text).toContain("tl_abcdefghijkl_");
+    expect((await ask("GET", "page/export?to=html&pattern=U%5Bs%5De")).text).toContain("[own pattern] [Throughline");
+    const remarks = await ask("GET", "page/export?to=html&remarks=true");
+    expect(itemsOf(remarks)).toMatchObject([{ kind: "remark", rule: "Throughline token", count: 1 }]);
+    expect(remarks.body["files"]).toMatchObject([{ records: 1 }]);
+    for (const query of ["to=html&part=2", "to=html&pattern=(a)%5C1", "to=html&level=1", "to=pi&level=words"])
+      expect([query, (await ask("GET", `page/export?${query}`)).body["code"]]).toEqual([query, "INPUT_INVALID"]);
+  });
+
   it("finds what no provider takes", async () => {
     const orphan = message("toolResult", "x", { toolCallId: "nobody", toolName: "read" });
     await serving.begin("odd", [message("user", "a"), orphan]);
@@ -196,13 +211,7 @@ describe("what is known of a session", () => {
 
   it("does not have what this version does not make", async () => {
     await serving.begin("later");
-    for (const below of [
-      "later/export?to=html",
-      "later/export?to=markdown",
-      "later/export?level=1",
-      "later/calls/c1/request?payload=bytes",
-      "later/events?delta=true",
-    ]) {
+    for (const below of ["later/calls/c1/request?payload=bytes", "later/events?delta=true"]) {
       const { status, body } = await ask("GET", below);
       // A call that is not there has no bytes either.
       const expected = below.endsWith("payload=bytes") ? [404, "RECORD_NOT_FOUND"] : [501, "CAPABILITY_UNSUPPORTED"];

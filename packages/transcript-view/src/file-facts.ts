@@ -54,7 +54,7 @@ export function factLines(facts: FileFacts): readonly (readonly [name: string, v
     ["Time", `${minuteText(facts.createdAtMs)} to ${minuteText(facts.updatedAtMs)} UTC`],
     ["Size", `${counted(messages, "message")}, ${counted(records, "record")}`],
     ["Shown", levelTexts[level]],
-    ["Session", `${key} · ${sessionId}`],
+    ["Session", key.includes(sessionId) ? key : `${key} · ${sessionId}`],
   ];
 }
 

@@ -1,7 +1,7 @@
 import { sha256Hex } from "@throughline/core/internal";
 import { counted, factLines, type FileFacts, type ListedChapter, minuteText, scanText } from "./file-facts.ts";
 import { htmlStyle } from "./html-style.ts";
-import { escapeHtml, printHtml } from "./print-html.ts";
+import { escapeAttribute, escapeHtml, printHtml } from "./print-html.ts";
 import type { TranscriptPrinter } from "./transcript-printer.ts";
 import type { RowBadge, TranscriptRow } from "./transcript-row.ts";
 import { visibleText } from "./visible-text.ts";
@@ -39,26 +39,23 @@ class HtmlPrinter implements TranscriptPrinter {
   }
 
   *row(row: TranscriptRow): Generator<string, void, void> {
-    const { kind, chapter, isOffBranch, tsMs, title } = row;
+    const { kind, chapter, isOffBranch, tsMs, speaker } = row;
     if (chapter !== null) yield* this.#section(chapter);
     else if (!this.#isInSection) yield* this.#section(null);
-    if (isOffBranch !== this.#isOffBranch) yield `<div class="r marker"><b>${branchText(isOffBranch)}</b></div>\n`;
+    if (isOffBranch !== this.#isOffBranch) yield `<div class="marker"><b>${branchText(isOffBranch)}</b></div>\n`;
     this.#isOffBranch = isOffBranch;
-    if (kind === "assistant" || kind === "tool" || kind === "thinking") {
-      const speaker = kind === "assistant" ? title : (this.#speaker ?? "");
-      if (this.#speaker === null || this.#speaker !== speaker) yield speakerLine(speaker, tsMs);
-      this.#speaker = speaker;
-    } else this.#speaker = null;
+    if (speaker !== null && speaker !== this.#speaker) yield speakerLine(speaker, tsMs);
+    this.#speaker = speaker;
     const id = row.seq === this.#lastSeq ? "" : ` id="r${row.seq}"`;
     this.#lastSeq = row.seq;
-    yield* rowParts(row, `class="r ${kind}${isOffBranch ? " off" : ""}"${id}`);
+    yield* rowParts(row, `class="${kind}${isOffBranch ? " off" : ""}"${id}`);
   }
 
   *foot(): Generator<string, void, void> {
     if (this.#isInSection) yield `</section>\n`;
     yield `</main>\n<footer class="foot">`;
     yield* this.#parts();
-    yield `<p>Written by Throughline on ${minuteText(this.#facts.exportedAtMs)} UTC. Text with control characters shows them as signs.</p></footer>\n`;
+    yield `<p>Written by Throughline on ${minuteText(this.#facts.exportedAtMs)} UTC. Control characters are shown as signs.</p></footer>\n`;
     yield `</div>\n</body>\n</html>\n`;
   }
 
@@ -73,7 +70,9 @@ class HtmlPrinter implements TranscriptPrinter {
     const { part, fileNames } = this.#facts;
     if (fileNames.length < 2) return;
     const links = fileNames.map((name, index) =>
-      index + 1 === part ? `<b>${index + 1}</b>` : `<a href="./${shown(encodeURIComponent(name))}">${index + 1}</a>`,
+      index + 1 === part
+        ? `<b>${index + 1}</b>`
+        : `<a href="./${escapeAttribute(encodeURIComponent(name))}">${index + 1}</a>`,
     );
     yield `<p class="parts">File ${part} of ${fileNames.length}: ${links.join(" ")}</p>\n`;
   }
@@ -91,7 +90,7 @@ class HtmlPrinter implements TranscriptPrinter {
     const file = chapter.part === part ? "" : `./${encodeURIComponent(fileNames[chapter.part - 1] ?? "")}`;
     const facts = chapterText(chapter);
     const small = facts === "" ? "" : `<small>${facts}</small>`;
-    return `<li><a href="${shown(file)}#c${chapter.number}"><span class="n">${chapter.number}</span><span class="t">${shown(chapter.title)}</span>${small}</a></li>\n`;
+    return `<li><a href="${escapeAttribute(file)}#c${chapter.number}"><span class="n">${chapter.number}</span><span class="t">${shown(chapter.title)}</span>${small}</a></li>\n`;
   }
 }
 
@@ -119,7 +118,7 @@ export function chapterText({ tools, errors, files }: ListedChapter): string {
 
 function timeText(tsMs: number | null): string {
   const text = minuteText(tsMs);
-  return text === "" ? "" : `<time datetime="${text.replace(" ", "T")}Z">${text}</time>`;
+  return text === "" ? "" : `<time>${text}</time>`;
 }
 
 function speakerLine(model: string, tsMs: number | null): string {
@@ -134,11 +133,9 @@ function* rowParts(row: TranscriptRow, attributes: string): Generator<string, vo
     yield* printHtml(tree);
     yield `</div>\n`;
   } else if (kind === "assistant") {
-    yield `<div ${attributes}><div class="c">`;
+    yield `<div ${attributes}>`;
     yield* printHtml(tree);
-    yield badges.length === 0
-      ? `</div></div>\n`
-      : `</div><div class="ends">${badges.map(badgeText).join(" ")}</div></div>\n`;
+    yield badges.length === 0 ? `</div>\n` : `<div class="ends">${badges.map(badgeText).join(" ")}</div></div>\n`;
   } else {
     const line = `<b>${escapeHtml(title)}</b>${detailText(row)}${badges.map(badgeText).join("")}`;
     if (fold === "none" || tree.length === 0) {
@@ -148,7 +145,7 @@ function* rowParts(row: TranscriptRow, attributes: string): Generator<string, vo
         : `<div ${attributes}>${line}</div>\n`;
       return;
     }
-    yield `<details ${attributes}${fold === "open" ? " open" : ""}><summary>${line}</summary><div class="c">`;
+    yield `<details ${attributes}${fold === "open" ? " open" : ""}><summary>${line}</summary><div>`;
     yield* printHtml(tree);
     yield `</div></details>\n`;
   }

@@ -15,7 +15,7 @@ a:focus-visible,summary:focus-visible{outline:2px solid var(--accent);outline-of
 h1{margin:0 0 16px;font-size:28px;line-height:36px;font-weight:650;letter-spacing:-.012em;text-wrap:balance}
 .facts{margin:0;display:grid;grid-template-columns:max-content minmax(0,1fr);gap:4px 16px;font-size:14px;line-height:20px}
 .facts dt{color:var(--soft)}
-.facts dd{margin:0}
+.facts dd{margin:0;overflow-wrap:anywhere}
 .scan{margin:24px 0 0;padding:12px 16px;border-radius:8px;background:var(--raised);font-size:14px;line-height:20px}
 .scan.warn{background:var(--warnbg);color:var(--warn)}
 .parts{margin:16px 0 0;font-size:14px;line-height:20px;color:var(--soft)}
@@ -30,7 +30,6 @@ h1{margin:0 0 16px;font-size:28px;line-height:36px;font-weight:650;letter-spacin
 main{grid-column:2;margin-top:40px}
 section{padding-top:40px;content-visibility:auto;contain-intrinsic-size:auto 800px}
 section:first-child{padding-top:0}
-.r{margin-top:8px}
 .prompt{margin:0 0 24px;padding:16px 20px 20px;background:var(--prompt);border-left:4px solid var(--edge);border-radius:4px 12px 12px 4px}
 .h{display:flex;flex-wrap:wrap;align-items:baseline;gap:0 12px;margin:0 0 8px;font-size:13px;line-height:20px;font-weight:600;color:var(--soft)}
 .h a{color:var(--accent);text-decoration:none;font-variant-numeric:tabular-nums}
@@ -42,8 +41,8 @@ section:first-child{padding-top:0}
 .marker{display:flex;flex-wrap:wrap;gap:0 8px;margin:16px 0;font-size:13px;line-height:20px;color:var(--soft)}
 .marker b{font-weight:600}
 .redacted{margin:16px 0;padding:8px 12px;border:1px dashed var(--line);border-radius:8px;font-size:14px;line-height:20px;color:var(--soft)}
-details.r{border:1px solid var(--line);border-radius:8px;overflow:clip}
-details.r+details.r{margin-top:4px}
+details{margin-top:8px;border:1px solid var(--line);border-radius:8px;overflow:clip}
+details+details{margin-top:4px}
 summary{display:flex;align-items:center;gap:8px;padding:8px 12px;font-size:13px;line-height:20px;cursor:pointer;list-style:none}
 summary::-webkit-details-marker{display:none}
 summary::before{content:"";flex:none;width:6px;height:6px;margin:0 4px 0 2px;border-right:1.5px solid var(--soft);border-bottom:1.5px solid var(--soft);transform:rotate(-45deg)}
@@ -52,12 +51,12 @@ summary:hover{background:var(--raised)}
 summary b{flex:none;font-weight:600}
 summary .d{flex:1;min-width:0;overflow:hidden;text-overflow:ellipsis;white-space:nowrap;color:var(--soft)}
 .tool summary .d,.command summary .d,.tool summary b{font-family:ui-monospace,"SF Mono",SFMono-Regular,Menlo,Consolas,"Liberation Mono",monospace;font-size:13px}
-details.r>.c{padding:0 12px 12px}
-.tool>.c,.command>.c{border-top:1px solid var(--line);padding-top:12px}
+details>div{padding:0 12px 12px}
+.tool>div,.command>div{border-top:1px solid var(--line);padding-top:12px}
 .thinking,.note{border-style:dashed}
-.thinking>.c,.note>.c{font-size:14px;line-height:24px;color:var(--soft)}
+.thinking>div,.note>div{font-size:14px;line-height:24px;color:var(--soft)}
 .compaction{margin:32px 0!important;background:var(--raised)}
-.compaction>.c{font-size:14px;line-height:24px}
+.compaction>div{font-size:14px;line-height:24px}
 .b{flex:none;padding:0 8px;border-radius:10px;font-size:13px;font-variant-numeric:tabular-nums;color:var(--soft)}
 .b+.b{margin-left:-8px}
 .b.added{color:var(--added)}.b.removed{color:var(--removed)}
@@ -69,7 +68,7 @@ details.r>.c{padding:0 12px 12px}
 .more,.media{margin-top:4px;font-size:13px;line-height:20px;color:var(--soft)}
 .media{display:inline-block;padding:4px 12px;margin-right:8px;border:1px solid var(--line);border-radius:8px}
 p,pre,ul,ol,blockquote,table,h4{margin:12px 0 0}
-.c>:first-child,blockquote>:first-child,li>:first-child,.prompt>.h+*,.by+*{margin-top:0}
+.assistant>:first-child,details>div>:first-child,blockquote>:first-child,li>:first-child,.prompt>.h+*,.by+*{margin-top:0}
 p,li,h4{white-space:pre-line}
 ul,ol{padding-left:24px}
 li{margin-top:4px}
@@ -85,10 +84,9 @@ pre{padding:12px 16px;border-radius:8px;background:var(--raised);white-space:pre
 .tool pre,.command pre{padding:8px 12px}
 pre.t{padding:0;background:none;font:inherit}
 .lang{margin:12px 0 -8px;padding-left:16px;font-size:13px;line-height:20px;color:var(--soft)}
-.diff{padding:8px 0!important}
-.diff span{display:block}
-.diff{padding-left:12px!important}
-.diff span{margin-left:-12px;padding-left:12px}
+.diff{padding:8px 12px;background:none}
+.tool>div>.diff:first-child{margin:-12px -12px 0;padding:8px 12px;border-radius:0}
+.diff span{display:block;margin:0 -12px;padding:0 12px}
 .diff .add{background:var(--add);color:var(--added)}
 .diff .cut{background:var(--cut);color:var(--removed)}
 .diff .at{color:var(--soft)}
@@ -102,6 +100,6 @@ th{font-weight:650}
 .host{color:var(--soft)}
 img{display:block;max-width:100%;height:auto;margin-top:12px;border-radius:8px}
 .foot{margin-top:64px;padding-top:16px;border-top:1px solid var(--line);font-size:13px;line-height:20px;color:var(--soft)}
-@media (max-width:960px){.page{display:block;max-width:824px;padding:32px 20px 64px}.toc{position:static;max-height:320px;margin-top:32px;padding-top:16px;border-top:1px solid var(--line)}h1{font-size:24px;line-height:32px}.prompt{padding:12px 16px 16px}.facts{grid-template-columns:1fr;gap:0}.facts dd{margin-bottom:8px}}
+@media (max-width:960px){.page{display:block;max-width:824px;padding:32px 20px 64px}.toc{position:static;max-height:320px;margin-top:32px;padding-top:16px;border-top:1px solid var(--line)}h1{font-size:24px;line-height:32px}.prompt{padding:12px 16px 16px}}
 @media print{:root{--bg:#fff;--raised:#f5f5f2;--line:#d5d5d0;--text:#000;--soft:#4a4f55;--prompt:#f2f5fa;--add:#e5f4e8;--added:#14532d;--cut:#fceae7;--removed:#8a1c15;color-scheme:light}.page{display:block;max-width:none;padding:0}.toc{position:static;max-height:none}body{font-size:11pt}section{content-visibility:visible}details::details-content{content-visibility:visible;height:auto}.prompt,summary{break-after:avoid}a{color:inherit}}
 `;

@@ -8,5 +8,6 @@ export { createMarkdownPrinter } from "./markdown-printer.ts";
 export type { RowOptions } from "./row-options.ts";
 export type { TranscriptPrinter } from "./transcript-printer.ts";
 export { transcriptLevels } from "./transcript-row.ts";
+export { viewAttributes, viewTags } from "./view-tree.ts";
 export type { TranscriptLevel, TranscriptRow } from "./transcript-row.ts";
 export { TranscriptRows } from "./transcript-rows.ts";

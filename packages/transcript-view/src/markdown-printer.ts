@@ -35,17 +35,16 @@ class MarkdownPrinter implements TranscriptPrinter {
   }
 
   *row(row: TranscriptRow): Generator<string, void, void> {
-    const { kind, title, detail, badges, tree, chapter, tsMs, isOffBranch } = row;
+    const { kind, title, detail, badges, tree, chapter, tsMs, isOffBranch, speaker } = row;
     if (isOffBranch !== this.#isOffBranch) yield `*${branchText(isOffBranch)}*\n\n`;
     this.#isOffBranch = isOffBranch;
+    if (speaker !== null && speaker !== this.#speaker)
+      yield `**Assistant**${speaker === "" ? "" : ` ${shown(speaker)}`}\n\n`;
+    this.#speaker = speaker;
     if (kind === "prompt") {
-      this.#speaker = null;
       const time = minuteText(tsMs);
       yield `## ${chapter}. ${shown(title)}\n\n${time === "" ? "" : `*User, ${time} UTC*\n\n`}`;
-    } else if (kind === "assistant") {
-      if (this.#speaker !== title) yield `**Assistant**${title === "" ? "" : ` ${shown(title)}`}\n\n`;
-      this.#speaker = title;
-    } else {
+    } else if (kind !== "assistant") {
       const facts = [detail, ...badges.map(({ text }) => text)].filter((text) => text !== "").join(" · ");
       yield `**${shown(title)}**${facts === "" ? "" : ` ${shown(facts)}`}\n\n`;
     }

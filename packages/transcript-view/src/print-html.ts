@@ -1,10 +1,14 @@
 import { safeLink } from "./safe-link.ts";
 import { viewAttributes, type ViewAttributes, type ViewNode, viewTags } from "./view-tree.ts";
 
-const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
-
+/** A text between elements can start an element or an entity, and nothing else. */
 export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"]/g, (character) => escapes[character] ?? "");
+  return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
+}
+
+/** @returns the text for an attribute in double quotation marks */
+export function escapeAttribute(text: string): string {
+  return escapeHtml(text).replaceAll('"', "&quot;");
 }
 
 /** Prints a tree as HTML: the only way from the text of a transcript to an element. */
@@ -34,7 +38,7 @@ function printAttributes(attrs: ViewAttributes): string {
       throw new TypeError("A link of a transcript is http, https or mailto.");
     if (name === "src" && !/^data:image\/(png|jpeg|gif|webp);base64,/.test(value))
       throw new TypeError("An image of a transcript is PNG, JPEG, GIF or WebP in the file itself.");
-    text += ` ${name}="${escapeHtml(value)}"`;
+    text += ` ${name}="${escapeAttribute(value)}"`;
   }
   return text;
 }

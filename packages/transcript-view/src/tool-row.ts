@@ -39,10 +39,11 @@ export function* toolRow(use: ToolUse, startMs: number | null, options: RowOptio
   if (isFailed) badges.push({ text: "failed", tone: "error" });
   const blocks = blocksOf(result?.["content"]);
   const output = yield* outputNodes(blocks, options);
-  if (output.length > 0) tree.push(element("div", ["Result"], { class: "label" }), ...output);
+  if (tree.length > 0 && output.length > 0) tree.push(element("div", ["Result"], { class: "label" }));
+  tree.push(...output);
   if (result === null) badges.push({ text: "no result", tone: "warning" });
   else badges.push(...sizeBadges(blocks, startMs, use.resultMs));
-  const detail = detailOf(args);
+  const detail = withoutFolder(detailOf(args), options);
   return { kind: "tool", title: name, detail, badges, fold: lines === null || isFailed ? "closed" : "open", tree };
 }
 
@@ -118,6 +119,11 @@ function detailOf(args: unknown): string {
   const value = named ?? Object.values(args).find((each) => typeof each === "string");
   const parts: readonly unknown[] = Array.isArray(value) ? value : [value];
   return shortText(parts.filter((part) => typeof part === "string").join(" "));
+}
+
+/** Most paths of a session are below its folder, and their ends tell them apart. */
+function withoutFolder(text: string, { folder }: RowOptions): string {
+  return folder !== null && folder !== "" && text.startsWith(`${folder}/`) ? text.slice(folder.length + 1) : text;
 }
 
 export function shortText(text: string, most: number = mostDetailCharacters): string {

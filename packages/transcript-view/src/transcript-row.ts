@@ -30,6 +30,8 @@ export interface TranscriptRow {
   readonly title: string;
   readonly detail: string;
   readonly badges: readonly RowBadge[];
+  /** Names the model that wrote the row, or is empty for an unknown one; null for a row of anybody else. */
+  readonly speaker: string | null;
   /** States whether the content folds, and how it starts. */
   readonly fold: "none" | "closed" | "open";
   readonly tree: readonly ViewNode[];

@@ -17,6 +17,7 @@ interface WaitingCall {
   readonly place: RowPlace;
   readonly index: number;
   readonly use: ToolUse;
+  readonly speaker: string;
 }
 
 /** Rows behind a waiting call wait as well. A result that comes later than this has a row of its own. */
@@ -82,7 +83,7 @@ export class TranscriptRows {
     const tree = yield* messageNodes(blocks, this.#options);
     this.#chapters += 1;
     const content = { kind: "prompt", title, detail: "", badges: [], fold: "none", tree } as const;
-    this.#add(place, 0, content, this.#chapters);
+    this.#add(place, 0, content, { chapter: this.#chapters });
   }
 
   *#note(place: RowPlace, message: Fields, title: string): Steps<void> {
@@ -97,6 +98,7 @@ export class TranscriptRows {
   *#assistant(place: RowPlace, message: Fields): Steps<void> {
     const { level } = this.#options;
     const badges = replyBadges(message);
+    const speaker = textOf(message["model"]);
     let index = 0;
     let prose: Fields[] = [];
     const endProse = function* (this: TranscriptRows, ends: readonly RowBadge[]): Steps<void> {
@@ -104,25 +106,25 @@ export class TranscriptRows {
       const tree = yield* messageNodes(prose, this.#options);
       prose = [];
       if (tree.length === 0 && ends.length === 0) return;
-      const title = textOf(message["model"]);
-      this.#add(place, index++, { kind: "assistant", title, detail: "", badges: ends, fold: "none", tree });
+      const content = { kind: "assistant", title: "Assistant", detail: "", badges: ends, fold: "none", tree } as const;
+      this.#add(place, index++, content, { speaker });
     }.bind(this);
     for (const block of blocksOf(message["content"])) {
       if (block["type"] === "thinking") {
         if (level === "words") continue;
         yield* endProse([]);
         const content = yield* thinkingRow(block);
-        if (content !== null) this.#add(place, index++, content);
+        if (content !== null) this.#add(place, index++, content, { speaker });
       } else if (block["type"] === "toolCall") {
         if (level === "words") continue;
         yield* endProse([]);
-        this.#call(place, index++, block);
+        this.#call(place, index++, block, speaker);
       } else prose.push(block);
     }
     yield* endProse(badges);
   }
 
-  #call(place: RowPlace, index: number, block: Fields): void {
+  #call(place: RowPlace, index: number, block: Fields, speaker: string): void {
     const { name, id, arguments: args, partialJson } = block;
     const text = textOf(partialJson);
     const use: ToolUse = {
@@ -131,7 +133,7 @@ export class TranscriptRows {
       result: null,
       resultMs: null,
     };
-    const call = { place, index, use };
+    const call = { place, index, use, speaker };
     // A program that gives two open calls the same id gets the result at the later one.
     if (typeof id === "string") this.#calls.set(id, call);
     this.#waiting.push(call);
@@ -156,8 +158,13 @@ export class TranscriptRows {
     this.#add(place, 0, yield* toolRow(use, null, this.#options));
   }
 
-  #add(place: RowPlace, index: number, content: RowContent, chapter: number | null = null): void {
-    this.#waiting.push({ ...place, ...visibleContent(content), index, chapter });
+  #add(
+    place: RowPlace,
+    index: number,
+    content: RowContent,
+    { chapter = null, speaker = null }: Partial<Pick<TranscriptRow, "chapter" | "speaker">> = {},
+  ): void {
+    this.#waiting.push({ ...place, ...visibleContent(content), index, chapter, speaker });
   }
 
   /** @param isForced true to return every row, also of calls without a result */
@@ -169,12 +176,13 @@ export class TranscriptRows {
       else {
         const isWaiting = each.use.result === null && !isForced;
         if (isWaiting && [...this.#calls.values()].includes(each)) break;
-        const { place, index, use } = each;
+        const { place, index, use, speaker } = each;
         rows.push({
           ...place,
           ...visibleContent(yield* toolRow(use, place.tsMs, this.#options)),
           index,
           chapter: null,
+          speaker,
         });
       }
       count += 1;

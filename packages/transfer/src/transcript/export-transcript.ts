@@ -8,6 +8,8 @@ import {
   sessionRow,
   systemClock,
 } from "@throughline/core/internal";
+import { foreignFormats } from "@throughline/foreign-formats";
+import type { ForeignFormatName } from "@throughline/foreign-formats/internal";
 import { promptText } from "@throughline/history/internal";
 import {
   ChapterFinder,
@@ -146,10 +148,14 @@ function factsOf(
 ): SessionFacts {
   const { program, cwd, key, sessionId, model, createdAtMs, updatedAtMs, ...row } = sessionRow(state);
   const name = givenName(state.entry) ?? chapters[0]?.title ?? row.name;
-  const texts = { name, program, folder: cwd, key, sessionId, model };
+  const texts = { name, program: programName(program), folder: cwd, key, sessionId, model };
   const { messageCount: messages, head } = state;
   const shown = scan === null ? texts : scan.replaced(0, texts);
   return { ...shown, createdAtMs, updatedAtMs, exportedAtMs, messages, records: head.lastSeq };
+}
+
+function programName(format: string | null): string | null {
+  return format === null ? null : (foreignFormats.get(format as ForeignFormatName)?.program ?? format);
 }
 
 interface FilePlan {
@@ -183,7 +189,12 @@ async function* filePieces(plan: FilePlan): AsyncGenerator<Uint8Array, void, voi
 async function* printed(plan: FilePlan): AsyncGenerator<Iterable<string>, void, void> {
   const { facts, options, survey } = plan;
   const printer: TranscriptPrinter = options.to === "html" ? createHtmlPrinter(facts) : createMarkdownPrinter(facts);
-  const rowOptions: RowOptions = { level: facts.level, hasImages: options.images === true, promptText };
+  const rowOptions: RowOptions = {
+    level: facts.level,
+    hasImages: options.images === true,
+    folder: facts.folder,
+    promptText,
+  };
   const rows = new TranscriptRows(rowOptions, survey.chapters.filter(({ part }) => part < facts.part).length);
   yield printer.head();
   for await (const stored of recordsOf(plan))

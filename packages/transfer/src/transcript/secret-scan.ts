@@ -67,8 +67,11 @@ export class SecretScan {
     for (const batch of batchesOf(owned)) {
       const secrets = (await this.#finder?.find(batch.map(({ text }) => text))) ?? [];
       for (const [index, { seq, text }] of batch.entries()) {
-        for (const secret of secrets[index] ?? []) add(seq, planned(kindOf(secret.rule), secret.text));
-        if (this.#finder !== null) for (const secret of ownSecrets(text)) add(seq, secret);
+        const known = secrets[index] ?? [];
+        for (const secret of known) add(seq, planned(kindOf(secret.rule), secret.text));
+        if (this.#finder !== null)
+          for (const secret of ownSecrets(text))
+            if (!known.some((each) => each.text.includes(secret.text))) add(seq, secret);
         for (const pattern of this.#patterns)
           for (const secret of pattern.find(text)) {
             add(seq, secret);
