@@ -127,7 +127,8 @@ function codeSpan(text: string): string {
 /** Escapes what Markdown reads as a sign. An underscore inside of a word is none. */
 export function escapeText(text: string): string {
   return text
-    .replace(/[\\`*[\]<>|~]/g, "\\$&")
+    .replace(/[\\`*[\]<>|]/g, "\\$&")
+    .replaceAll("~~", "\\~\\~")
     .replace(/&(?=[#A-Za-z])/g, "\\&")
     .replace(/(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/gu, "\\_");
 }
