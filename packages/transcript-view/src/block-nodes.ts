@@ -6,7 +6,7 @@ import { firstLines, plainBlock, sizeText } from "./text-blocks.ts";
 import { element, type ViewElement, type ViewNode } from "./view-tree.ts";
 import { visibleText } from "./visible-text.ts";
 
-/** Lists the blocks of a content; a text alone is one block. What is no block is left out. */
+/** Lists the blocks of a content; a text alone is one block. Other values are left out. */
 export function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   return Array.isArray(content) ? (content as readonly unknown[]).filter(isFields) : [];

@@ -5,6 +5,7 @@ import type { TranscriptLevel } from "./transcript-row.ts";
 export interface ReplacedSecrets {
   /** Names the kind of the secret, as it stands in the place of one: `GitHub token`. */
   readonly what: string;
+  /** Counts the records that hold one, and each place of a home directory. */
   readonly count: number;
 }
 

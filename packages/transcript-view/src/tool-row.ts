@@ -111,7 +111,7 @@ const firstNames: readonly string[] = [
   "prompt",
 ];
 
-/** Returns the argument that tells most about a call: the path, the command or the first short text. */
+/** Returns the most important argument of a call: the path, the command or the first short text. */
 function detailOf(args: unknown): string {
   if (typeof args === "string") return shortText(args);
   if (!isFields(args)) return "";
@@ -149,7 +149,7 @@ export function* commandRow(message: Fields, options: RowOptions): Steps<RowCont
   return { kind: "command", title: "Command", detail: shortText(text), badges, fold: "closed", tree };
 }
 
-/** Signs that nobody would see are shown in titles as well. */
+/** Returns the content with signs in place of invisible characters in its titles. */
 export function visibleContent(content: RowContent): RowContent {
   return { ...content, title: visibleText(content.title), detail: visibleText(content.detail) };
 }

@@ -1,10 +1,9 @@
-const controls = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
-const marks = /[\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/u;
-const hidden: RegExp = new RegExp(`${controls.source}|${marks.source}`, "gu");
+const hidden =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
 
 /**
- * Shows characters that nobody would see, or that change the order of other characters, as signs: `␛`, `⟨U+202E⟩`. Line
- * feeds and tabs stay.
+ * Replaces invisible characters, and marks that change the order of others, by signs: `␛`, `⟨U+202E⟩`. Line feeds and tabs
+ * stay.
  */
 export function visibleText(text: string): string {
   return text.toWellFormed().replaceAll("\r\n", "\n").replace(hidden, signOf);

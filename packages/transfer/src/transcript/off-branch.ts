@@ -1,7 +1,7 @@
 import type { SessionHead, SessionRef, SessionStore } from "@throughline/core";
 import { BranchWalk } from "@throughline/core/internal";
 
-/** Tells which records the current conversation left. It keeps ranges, because branches are few and records many. */
+/** Knows which records the current conversation left. It keeps ranges, because branches are few and records many. */
 export class OffBranch {
   /** Holds the first and the last seq of each run of such records, the newest first. */
   readonly #ranges: (readonly [from: number, to: number])[] = [];
