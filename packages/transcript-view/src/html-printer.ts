@@ -78,20 +78,23 @@ class HtmlPrinter implements TranscriptPrinter {
   }
 
   *#contents(): Generator<string, void, void> {
-    const { chapters } = this.#facts;
+    const chapters = ownChapters(this.#facts);
     if (chapters.length === 0) return;
     yield `<nav class="toc" aria-label="Prompts">\n<h2>${counted(chapters.length, "prompt")}</h2>\n<ol>\n`;
-    for (const chapter of chapters) yield this.#entry(chapter);
+    for (const chapter of chapters) yield entryText(chapter);
     yield `</ol>\n</nav>\n`;
   }
+}
 
-  #entry(chapter: ListedChapter): string {
-    const { part, fileNames } = this.#facts;
-    const file = chapter.part === part ? "" : `./${encodeURIComponent(fileNames[chapter.part - 1] ?? "")}`;
-    const facts = chapterText(chapter);
-    const small = facts === "" ? "" : `<small>${facts}</small>`;
-    return `<li><a href="${escapeAttribute(file)}#c${chapter.number}"><span class="n">${chapter.number}</span><span class="t">${shown(chapter.title)}</span>${small}</a></li>\n`;
-  }
+/** Lists the chapters of one file. With those of all files, the size of all would grow with the square of their number. */
+export function ownChapters({ chapters, part }: FileFacts): readonly ListedChapter[] {
+  return chapters.filter((chapter) => chapter.part === part);
+}
+
+function entryText(chapter: ListedChapter): string {
+  const facts = chapterText(chapter);
+  const small = facts === "" ? "" : `<small>${facts}</small>`;
+  return `<li><a href="#c${chapter.number}"><span class="n">${chapter.number}</span><span class="t">${shown(chapter.title)}</span>${small}</a></li>\n`;
 }
 
 /** The style is the only thing that the page may use beside images in the file itself. */

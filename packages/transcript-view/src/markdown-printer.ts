@@ -1,5 +1,5 @@
 import { counted, factLines, type FileFacts, minuteText, scanText } from "./file-facts.ts";
-import { branchText, chapterText } from "./html-printer.ts";
+import { branchText, chapterText, ownChapters } from "./html-printer.ts";
 import { escapeText, lineText, printMarkdown } from "./print-markdown.ts";
 import type { TranscriptPrinter } from "./transcript-printer.ts";
 import type { TranscriptRow } from "./transcript-row.ts";
@@ -20,7 +20,8 @@ class MarkdownPrinter implements TranscriptPrinter {
   }
 
   *head(): Generator<string, void, void> {
-    const { name, chapters } = this.#facts;
+    const { name } = this.#facts;
+    const chapters = ownChapters(this.#facts);
     yield `# ${shown(name)}\n\n`;
     for (const [term, value] of factLines(this.#facts)) yield `- ${term}: ${shown(value)}\n`;
     yield `\n${shown(scanText(this.#facts))}\n\n`;
