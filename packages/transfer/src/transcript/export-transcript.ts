@@ -122,7 +122,7 @@ async function surveyRecords(
       part.records += 1;
       finder.take(scan === null ? stored : { ...stored, record: scan.replaced(stored.seq, stored.record) });
       while (partOfChapter.length < finder.chapters.length) partOfChapter.push(parts.length);
-      await slices.next();
+      await (scan === null ? slices.next() : scan.pause());
     }
   }
   const chapters = finder.chapters.map((chapter, index) => ({ ...chapter, part: partOfChapter[index] ?? 1 }));

@@ -4,7 +4,7 @@ import { createSecretFinder, type SecretFinder } from "../secret-texts.ts";
 import { homeFolder, type OwnPattern, ownSecrets, planned, type PlannedReplacement, withoutHome } from "./own-rules.ts";
 
 /** A rule reads at most this much at once, so that no search holds up a server. */
-const windowCharacters = 256 * 1024;
+const windowCharacters = 96 * 1024;
 /** A secret that a window cuts lies whole in the next one. */
 const overlapCharacters = 16 * 1024;
 /** Shorter texts may be words, and are replaced in their own record only. */
@@ -22,6 +22,8 @@ export class SecretScan {
   readonly #finder: SecretFinder | null;
   readonly #patterns: readonly OwnPattern[];
   readonly #home: string;
+  /** All work of a scan has one measure of time, because slices behind each other would add up. */
+  readonly #slices = createWorkSlices();
   readonly #counts = new Map<string, number>();
   readonly #bySeq = new Map<number, readonly PlannedReplacement[]>();
   readonly #shared = new Map<string, PlannedReplacement>();
@@ -46,7 +48,7 @@ export class SecretScan {
 
   /** Finds the secrets of some values, each of a record or, with seq 0, of the entry. */
   async find(values: readonly { readonly seq: number; readonly value: unknown }[]): Promise<void> {
-    const slices = createWorkSlices();
+    const slices = this.#slices;
     const owned: OwnedText[] = [];
     for (const { seq, value } of values) {
       for (const text of textsOf(value)) for (const part of windowsOf(text)) owned.push({ seq, text: part });
@@ -57,7 +59,7 @@ export class SecretScan {
   }
 
   async #search(owned: readonly OwnedText[]): Promise<ReadonlyMap<number, ReadonlyMap<string, PlannedReplacement>>> {
-    const slices = createWorkSlices();
+    const slices = this.#slices;
     const found = new Map<number, Map<string, PlannedReplacement>>();
     const add = (seq: number, each: PlannedReplacement): void => {
       const own = found.get(seq) ?? new Map<string, PlannedReplacement>();
@@ -95,6 +97,11 @@ export class SecretScan {
 
   #count(what: string, count: number): void {
     if (count > 0) this.#counts.set(what, (this.#counts.get(what) ?? 0) + count);
+  }
+
+  /** Lets other work run when it is due. */
+  async pause(): Promise<void> {
+    await this.#slices.next();
   }
 
   /** Returns the value without secrets: those of its record, and those of others that are long enough. */

@@ -106,7 +106,7 @@ describe("the secrets of a page", () => {
     const store = createMemoryStore();
     await store.save(pageRef, { sessionId: "s1" }, { ifRevision: null });
     const secret = planted["GitHub token"] ?? "";
-    for (const at of [256 * 1024 - 20, 256 * 1024 - 16 * 1024 - 20, 480 * 1024 - 30]) {
+    for (const at of [96 * 1024 - 20, 80 * 1024 - 20, 160 * 1024 - 30]) {
       const text = "word ".repeat(120 * 1024);
       await store.append(pageRef, [said("assistant", `${text.slice(0, at)} ${secret} ${text.slice(at)}`)]);
     }
