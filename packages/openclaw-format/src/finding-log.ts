@@ -27,12 +27,15 @@ export class FindingLog {
     if (!this.counts.has(code)) this.add(code, message, place);
   }
 
-  /** Adds one finding for each code over the limit, with the number of findings that are not listed. */
+  /**
+   * Adds one finding for each code over the limit, with the number of findings that are not listed. A file that grows
+   * may be finished again, and what holds for the whole file stays reported.
+   */
   finish(): void {
     for (const [code, count] of this.counts) {
-      if (count > maxPerCode)
-        this.findings.push(createFinding(code, `${count - maxPerCode} more of this kind are not listed.`, this.where));
+      if (count <= maxPerCode) continue;
+      this.findings.push(createFinding(code, `${count - maxPerCode} more of this kind are not listed.`, this.where));
+      this.counts.set(code, maxPerCode);
     }
-    this.counts.clear();
   }
 }

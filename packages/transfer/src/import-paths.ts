@@ -4,8 +4,9 @@ import { noFolders, type FolderPatterns } from "./folder-patterns.ts";
 import { findSources } from "./find-sources.ts";
 import type { FoundSource, OtherSource } from "./found-source.ts";
 import { HandOffSearch } from "./handed-off.ts";
-import { importTranscript } from "./import-transcript.ts";
+import { continueTranscript, importTranscript } from "./import-transcript.ts";
 import { importTable, type ImportOptions, type ImportSource } from "./import-types.ts";
+import type { KeptReadings } from "./kept-readings.ts";
 import { runInParallel, type LaneClaim } from "./run-in-parallel.ts";
 import { fullLook, type SearchLook } from "./search-look.ts";
 import { isExcluded } from "./source-folder.ts";
@@ -48,6 +49,8 @@ export interface ImportMemory {
   readonly handOffs?: HandOffSearch;
   /** Selects the folders whose sessions are left out. @default none */
   readonly excludes?: FolderPatterns;
+  /** Keeps readings, so that a file which grew is read from where it ended. @default none are kept */
+  readonly readings?: KeptReadings;
 }
 
 /** Imports what `memory.look` does not know yet, otherwise like {@link importPaths}. */
@@ -55,7 +58,7 @@ export async function* importChanged(
   store: SessionStore,
   paths: readonly string[],
   options: ImportOptions,
-  { look, handOffs, excludes }: ImportMemory,
+  { look, handOffs, excludes, readings }: ImportMemory,
 ): AsyncGenerator<ImportSource> {
   const sources = options.key === undefined ? sourcesOf(paths, options, look) : await onlyOne(paths, options, look);
   const { namespace = "" } = options;
@@ -65,7 +68,9 @@ export async function* importChanged(
     claims: sourceClaims,
     handOffs: handOffs ?? new HandOffSearch(store, namespace),
     excludes: excludes ?? noFolders,
+    ...(readings === undefined ? {} : { readings }),
   };
+  yield* continued(places, look, options);
   yield* runInParallel(sources, {
     width: lanes,
     mostWeight: mostBytesTogether,
@@ -138,6 +143,24 @@ async function onlyOne(
   }
   // The search runs again, because a database is open only while its sessions are read.
   return sourcesOf(paths, options, look);
+}
+
+/** Imports what files gained behind kept readings. The search takes the other files, also those where this failed. */
+async function* continued(
+  places: ImportPlaces,
+  look: SearchLook,
+  options: ImportOptions,
+): AsyncGenerator<ImportSource> {
+  for (const kept of places.readings?.takeGrown(look) ?? []) {
+    try {
+      const result = await continueTranscript(places, kept, options);
+      if (result === null) continue;
+      look.tookGrowth(kept.source.path);
+      yield result;
+    } catch (error) {
+      if (!ThroughlineError.isInstance(error) || fatalCodes.has(error.code)) throw error;
+    }
+  }
 }
 
 async function importGuarded(

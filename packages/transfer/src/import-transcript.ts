@@ -9,7 +9,8 @@ import type { ImportOptions, ImportSource } from "./import-types.ts";
 import { createImportedSession, firstReceipt, headerFolder, spawnFields } from "./imported-session.ts";
 import { redactCopies, redactionsIn, type Redactions } from "./kept-redactions.ts";
 import type { SourceFile } from "./node/source-files.ts";
-import { SourceReading } from "./read-source.ts";
+import { type ReadStart, SourceReading } from "./read-source.ts";
+import { goesOnBehind, isAsLeft, type KeptReading } from "./kept-readings.ts";
 import { SessionWriter } from "./session-writer.ts";
 import { findTarget, type ImportPlaces, type ImportTarget, leftAloneFinding } from "./target-session.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
@@ -34,6 +35,33 @@ export async function importTranscript(
     return await importFound(found, isFork ? await forkHandOff(found, target.handOff) : await beginSession(found));
   } finally {
     await file?.close();
+  }
+}
+
+/**
+ * Imports what a file gained behind a kept reading. Returns null when the file or its session is not as the reading left
+ * it. The file then has to be read from its start.
+ */
+export async function continueTranscript(
+  places: ImportPlaces,
+  kept: KeptReading,
+  options: ImportOptions,
+): Promise<ImportSource | null> {
+  const { source, ref, receipt } = kept;
+  const state = await places.store.load(ref);
+  if (state === null || source.open === null || !isAsLeft(state, kept)) return null;
+  const file = await source.open();
+  try {
+    if (!(await goesOnBehind(file, kept))) return null;
+    const { sizeBytes } = file;
+    const same = { state, receipt, isSame: true, hasNewHead: false, sourceBytes: sizeBytes };
+    const nothing = { leftAlone: null, handOff: null, others: [], refusedKey: null, findings: [] };
+    const found = { places, source, target: { ...nothing, ref, found: same }, options, file, sizeBytes };
+    places.claims.take(state, source);
+    const begun = { state, receipt, isFresh: false, isWhole: false, split: null, findings: [] };
+    return await importFound(found, begun, kept.reading);
+  } finally {
+    await file.close();
   }
 }
 
@@ -140,12 +168,17 @@ async function createSession(
   return { ...begun, state, receipt, isWhole: false, split };
 }
 
-async function importFound(found: PlacedSource, begun: BegunSession): Promise<ImportSource> {
+async function importFound(
+  found: PlacedSource,
+  begun: BegunSession,
+  kept: SourceReading | null = null,
+): Promise<ImportSource> {
   const { places, source, target, options } = found;
   const { ref } = target;
   const isDryRun = options.dryRun === true;
   const redactions = await redactionsIn(places.store, target.others);
-  const reading = readingOf(found, begun, redactions);
+  const start = readStart(found, begun, redactions);
+  const reading = kept === null ? new SourceReading(start) : kept.continueFrom(start);
   const writer = writerOf(found, begun);
   const receipt = await writeBatches(found, begun, { reading, writer });
   const saved = source.own?.savedHead ?? null;
@@ -158,13 +191,16 @@ async function importFound(found: PlacedSource, begun: BegunSession): Promise<Im
   const state = begun.isFresh ? "imported" : begun.isWhole && !isMoved ? "unchanged" : "grown";
   const session = { ref: archived.ref, sessionId: begun.state?.sessionId ?? source.sessionId, state } as const;
   const findings = [...begun.findings, ...archived.findings, ...reading.findings];
+  const isRead = !begun.isWhole && !isDryRun && target.others.length === 0;
+  if (isRead && found.file !== null)
+    await places.readings?.keep({ source, ref, sessionId: session.sessionId, receipt, reading }, found.file);
   return resultOf({ source, target, isDryRun }, session, findings, reading);
 }
 
-function readingOf(found: PlacedSource, begun: BegunSession, redactions: Redactions): SourceReading {
+function readStart(found: PlacedSource, begun: BegunSession, redactions: Redactions): ReadStart {
   const { places, source, target, options, sizeBytes } = found;
   const { state, receipt, split } = begun;
-  return new SourceReading({
+  return {
     store: places.store,
     source,
     ref: target.ref,
@@ -176,7 +212,7 @@ function readingOf(found: PlacedSource, begun: BegunSession, redactions: Redacti
     redactions,
     sourceBytes: sizeBytes,
     signal: options.signal,
-  });
+  };
 }
 
 function writerOf({ places, source, target, options }: PlacedSource, begun: BegunSession): SessionWriter {

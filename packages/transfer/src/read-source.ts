@@ -62,24 +62,28 @@ export interface ReadBatch extends BatchLines {
   readonly records: number;
 }
 
-/** Reads a source from its first byte, and gives what the session does not hold yet, batch by batch. */
+/**
+ * Reads a source from its first byte, or from where the reading ended, and gives what the session does not hold yet,
+ * batch by batch.
+ */
 export class SourceReading {
   lines = 0;
   records = 0;
   derived = 0;
   repaired = 0;
-  readonly lost: LostLine[] = [];
+  lost: LostLine[] = [];
   /** True once a line of another program may have moved the start of the context. */
   movesWindow = false;
   recordCount: number;
-  readonly #start: ReadStart;
+  #start: ReadStart;
   readonly #reader: SourceReader;
   readonly #titles: TitleFinder = new TitleFinder();
   readonly #hash: Hash = createHash("sha256");
   readonly #listEnd = new ListEnd(this.#hash);
   readonly #handOff: HandedOffLines | null;
   readonly #pieces: ReadonlyMap<number, readonly ContinuedLine[]>;
-  readonly #findings: Finding[] = [];
+  #findings: Finding[] = [];
+  #fromBytes = 0;
   #receipt: ImportReceipt;
   #redactions: Redactions;
   #batch: ImportBatch;
@@ -104,7 +108,23 @@ export class SourceReading {
     this.#batch = this.#newBatch(notes);
     this.recordCount = receipt.recordCount;
     this.#derivedCount = receipt.derivedCount ?? 0;
-    this.#updatedAtMs = typeof source.entry?.["updatedAt"] === "number" ? source.entry["updatedAt"] : 0;
+    this.#updatedAtMs = statedTimeMs(source);
+  }
+
+  /** Begins again behind the last byte that was read, which must end a line of a file of lines. */
+  continueFrom(start: ReadStart): this {
+    const { receipt, redactions } = start;
+    this.#start = start;
+    this.#receipt = receipt;
+    this.#redactions = redactions;
+    this.#fromBytes = receipt.sizeBytes;
+    this.#findings = [];
+    this.#findingsOfRest = Infinity;
+    this.#updatedAtMs = statedTimeMs(start.source);
+    this.lines = this.records = this.derived = this.repaired = 0;
+    this.lost = [];
+    this.movesWindow = false;
+    return this;
   }
 
   get headId(): string | null {
@@ -124,9 +144,9 @@ export class SourceReading {
   /** @throws {ThroughlineError} SOURCE_CHANGED, ABORTED */
   async *batches(file: SourceFile): AsyncGenerator<ReadBatch> {
     const { store, source } = this.#start;
-    const splitter = createUnitSplitter(store.capabilities.limits.recordBytes, source.layout);
-    let chunkStart = 0;
-    for await (const chunk of file.chunks()) {
+    const splitter = createUnitSplitter(store.capabilities.limits.recordBytes, source.layout, this.#fromBytes);
+    let chunkStart = this.#fromBytes;
+    for await (const chunk of file.chunks({ fromBytes: this.#fromBytes })) {
       this.#assertNotAborted();
       // The hash covers whole lines only, because a receipt is written at the end of a line.
       let hashedTo = 0;
@@ -283,4 +303,8 @@ export class SourceReading {
       cause: signal.reason,
     });
   }
+}
+
+function statedTimeMs({ entry }: TranscriptSource): number {
+  return typeof entry?.["updatedAt"] === "number" ? entry["updatedAt"] : 0;
 }

@@ -17,6 +17,10 @@ export interface SearchLook {
   sessionIdsOf(path: string): readonly string[];
   /** Receives the id of a session in a file. */
   sawSession(path: string, sessionId: string): void;
+  /** Returns true if a known file is larger now. */
+  hasGrown(path: string): boolean;
+  /** Receives that what such a file gained was imported, so that the search passes over it. */
+  tookGrowth(path: string): void;
 }
 
 /** Opens every file. */
@@ -27,4 +31,6 @@ export const fullLook: SearchLook = {
   sawTitles: () => {},
   sessionIdsOf: () => [],
   sawSession: () => {},
+  hasGrown: () => false,
+  tookGrowth: () => {},
 };

@@ -23,8 +23,9 @@ export interface UnitSplitter {
 /**
  * Creates a splitter. An item above `maxUnitBytes` keeps only its first bytes, so that memory stays limited.
  * @param layout layout of another program's file; absent for lines
+ * @param fromBytes offset of the first chunk, for lines only
  */
-export function createUnitSplitter(maxUnitBytes: number, layout?: FileLayout): UnitSplitter {
+export function createUnitSplitter(maxUnitBytes: number, layout?: FileLayout, fromBytes: number = 0): UnitSplitter {
   if (layout !== undefined && layout.unit !== "line") {
     const { lists, createCutter } = layout;
     const splitter =
@@ -38,7 +39,7 @@ export function createUnitSplitter(maxUnitBytes: number, layout?: FileLayout): U
       end: () => splitter.end().map((unit) => ({ ...unit, ...documentEnd(unit), isFinal: false, isText })),
     };
   }
-  const splitter = createLineSplitter({ maxLineBytes: maxUnitBytes });
+  const splitter = createLineSplitter({ maxLineBytes: maxUnitBytes, byteOffset: fromBytes });
   return {
     push: (chunk) => splitter.push(chunk).map(lineUnit),
     end: () => {

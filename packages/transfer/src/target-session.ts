@@ -13,6 +13,7 @@ import { alike, beginsWith, findSession, type FoundSession } from "./find-sessio
 import type { FolderPatterns } from "./folder-patterns.ts";
 import type { FoundHandOff, HandedOff, HandOffSearch } from "./handed-off.ts";
 import type { ImportOptions } from "./import-types.ts";
+import type { KeptReadings } from "./kept-readings.ts";
 import type { SourceClaims } from "./source-claims.ts";
 import type { TranscriptSource } from "./transcript-source.ts";
 
@@ -23,6 +24,8 @@ export interface ImportPlaces {
   readonly handOffs: HandOffSearch;
   /** Selects the folders whose sessions are left out. */
   readonly excludes: FolderPatterns;
+  /** Keeps readings of files that grow. @default none are kept */
+  readonly readings?: KeptReadings;
 }
 
 export interface ImportTarget {

@@ -50,6 +50,9 @@ export class KnownFiles implements SearchLook {
   readonly #refused = new Set<string>();
   readonly #read = new Set<string>();
   readonly #entered = new Set<string>();
+  /** Holds files that grew, as they are now, and those of them whose growth was imported. */
+  readonly #larger = new Map<string, OpenedFile>();
+  readonly #grown = new Set<string>();
   readonly #onFolder: (path: string) => void;
   #folders = new Set<string>();
   #changed: ChangedFolders | null = null;
@@ -89,6 +92,8 @@ export class KnownFiles implements SearchLook {
     this.#refused.clear();
     this.#titled.clear();
     this.#entered.clear();
+    this.#larger.clear();
+    this.#grown.clear();
     this.#slices = createWorkSlices();
     this.unchanged = 0;
     this.#seen = changed === null ? new Set() : null;
@@ -154,6 +159,8 @@ export class KnownFiles implements SearchLook {
     if (this.#opened.has(path)) return false;
     const known = this.#files.get(path);
     this.#seen?.add(path);
+    // What was written since then is an event of the next pass.
+    if (this.#grown.has(path)) return true;
     if (known !== undefined && !this.#mayHaveChanged(path)) {
       this.unchanged += 1;
       return true;
@@ -190,6 +197,25 @@ export class KnownFiles implements SearchLook {
   sawSession(path: string, sessionId: string): void {
     if (nameOf(path) === sessionId) return;
     this.#ids.set(path, [...(this.#ids.get(path) ?? []), sessionId]);
+  }
+
+  hasGrown(path: string): boolean {
+    const known = this.#files.get(path);
+    const lookedAtMs = this.#nowMs();
+    const facts = known === undefined ? null : fileFacts(path);
+    if (known === undefined || facts === null || facts.inode !== known[3] || facts.sizeBytes <= known[0]) return false;
+    const { sizeBytes, modifiedMs, changedMs, inode } = facts;
+    this.#larger.set(path, [sizeBytes, modifiedMs, changedMs, inode, lookedAtMs]);
+    return true;
+  }
+
+  tookGrowth(path: string): void {
+    const [known, larger] = [this.#files.get(path), this.#larger.get(path)];
+    if (known === undefined || larger === undefined) return;
+    const [, , , , , ids = [], hasTitles = false] = known;
+    this.#files.set(path, [...larger, ids, hasTitles]);
+    this.#grown.add(path);
+    this.isChanged = true;
   }
 
   /** Yields the memory as JSON texts of at most 500 files of one folder each. */

@@ -6,6 +6,7 @@ import { importChanged } from "../import-paths.ts";
 import { receiptOf } from "../import-receipt.ts";
 import type { ImportOptions, ImportSource } from "../import-types.ts";
 import { fileFacts } from "../node/source-files.ts";
+import { KeptReadings } from "../kept-readings.ts";
 import { FolderChanges } from "./folder-changes.ts";
 import { type ChangedFolders, KnownFiles } from "./known-files.ts";
 import { readMemory, writeMemory } from "./memory-file.ts";
@@ -61,6 +62,8 @@ export class SourceSync implements AsyncDisposable {
   readonly #changes: FolderChanges;
   readonly #known: KnownFiles;
   #handOffs: { readonly store: SessionStore; readonly search: HandOffSearch } | null = null;
+  /** Only a sync that goes on sees a file grow. */
+  #readings: KeptReadings | null = null;
   #witness: Witness | null = null;
   #isRead = false;
   #savedAtMs: number = monotonicMs();
@@ -93,7 +96,8 @@ export class SourceSync implements AsyncDisposable {
       ...(signal === undefined ? {} : { signal }),
       ...(onProgress === undefined ? {} : { onProgress }),
     };
-    const memory = { look: this.#known, handOffs: this.#handOffsOf(store), excludes: this.#excludes };
+    const readings = this.#readings === null ? {} : { readings: this.#readings };
+    const memory = { look: this.#known, handOffs: this.#handOffsOf(store), excludes: this.#excludes, ...readings };
     let last: ImportSource | null = null;
     try {
       const places = await this.#options.places();
@@ -117,11 +121,13 @@ export class SourceSync implements AsyncDisposable {
    */
   async *passes(signal: AbortSignal): AsyncGenerator<AsyncGenerator<ImportSource>> {
     this.#changes.begin();
+    this.#readings ??= new KeptReadings();
     let changed: ChangedFolders | null = null;
     while (!signal.aborted) {
       const beganMs = monotonicMs();
       yield this.pass(signal, changed);
-      this.#changes.tookMs(monotonicMs() - beganMs);
+      // A search of all places is rare, and what was written meanwhile does not wait for it once more.
+      this.#changes.tookMs(changed === null ? 0 : monotonicMs() - beganMs);
       changed = await this.#changes.next(this.#known, signal);
     }
   }
