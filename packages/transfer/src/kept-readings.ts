@@ -60,7 +60,7 @@ export class KeptReadings {
 
   /** Yields the readings whose files are larger now. They are no longer kept, because a reading may fail halfway. */
   *takeGrown(look: SearchLook): Generator<KeptReading> {
-    for (const [path, kept] of [...this.#kept]) {
+    for (const [path, kept] of this.#kept) {
       if (!look.hasGrown(path)) continue;
       this.#kept.delete(path);
       if (kept.companion === companionOf(kept.source)) yield kept;

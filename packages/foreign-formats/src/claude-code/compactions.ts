@@ -71,11 +71,14 @@ export interface CompactedLines {
 const mostCompactions = 16;
 /** A walk up the tree stops after this many lines, which bounds its cost. */
 const mostSteps = 20_000;
+const mostKeepers = 1024;
 
 /** Follows the compactions of a session with Claude Code's rules. */
 export class Compactions {
   readonly #lines: CompactedLines;
   #list: readonly Compaction[] = [];
+  /** Holds what `#keeperOf` found for recent lines, so that a line behind one of them need not walk up the whole session. */
+  readonly #keepers = new Map<number, KeptCompaction | null>();
 
   constructor(lines: CompactedLines) {
     this.#lines = lines;
@@ -96,10 +99,12 @@ export class Compactions {
     const isSummaryLast = kept !== null && typeof anchor === "string" && anchor === uuid;
     const one = { boundary, metadata, isRoot, kept, isSummaryLast, summary: -1, body: null };
     this.#list = [...this.#list.slice(1 - mostCompactions), one];
+    this.#keepers.clear();
   }
 
   complete(compaction: Compaction, summary: number, body: RecordBody): void {
     this.#list = this.#list.map((one) => (one === compaction ? { ...one, summary, body } : one));
+    this.#keepers.clear();
   }
 
   keeps(summary: number, line: number): boolean {
@@ -168,8 +173,18 @@ export class Compactions {
    * counts.
    */
   #keeperOf(line: number): KeptCompaction | null {
+    if (this.#list.length === 0) return null;
+    const keeper = this.#keeperAbove(line);
+    if (this.#keepers.size >= mostKeepers) this.#keepers.clear();
+    this.#keepers.set(line, keeper);
+    return keeper;
+  }
+
+  #keeperAbove(line: number): KeptCompaction | null {
     let [at, steps] = [line, 0];
     while (at >= 0 && steps < mostSteps) {
+      const found = this.#keepers.get(at);
+      if (found !== undefined) return found;
       const keeper = this.#list.findLast((one) => isKeeper(one, at));
       if (keeper !== undefined) return keeper;
       const own = this.at(at);
