@@ -211,7 +211,7 @@ export class IndexFiller {
   #isBehind(): Promise<boolean> {
     return this.#handle.read(
       (connection) =>
-        areChildrenBehind(connection.statements) || (this.#words !== null && this.#words.lag(connection) > 0),
+        areChildrenBehind(connection.statements) || this.#words?.isBehind(connection) === true,
     );
   }
 

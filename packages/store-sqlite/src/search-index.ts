@@ -80,6 +80,11 @@ export class SearchIndex {
     return counted <= countedLag ? counted : (newest.get() ?? 0) - indexedTo;
   }
 
+  /** True if the index lacks a record. Costs the same for any number of them, unlike `lag`. */
+  isBehind(connection: Connection): boolean {
+    return (this.#statements(connection).newest.get() ?? 0) > this.indexedTo(connection);
+  }
+
   /** Returns the number of the last record that is indexed under the current rules. */
   indexedTo(connection: Connection): number {
     const { indexed_to: indexedTo, rules } = currentState(this.#statements(connection).state);
