@@ -6,7 +6,7 @@ import { decodeLine } from "@throughline/openclaw-format";
 import { joinPath } from "@throughline/openclaw-format/internal";
 import type { CompanionFiles } from "./companion-files.ts";
 import type { FolderSurvey } from "./folder-names.ts";
-import { guarded, skipped, type FoundSource } from "./found-source.ts";
+import { guarded, skipped, type FoundSource, type OtherSource } from "./found-source.ts";
 import { databaseFile } from "./database-file.ts";
 import { openPart, partsOf } from "./file-parts.ts";
 import { isDatabaseFile } from "./node/foreign-database.ts";
@@ -179,6 +179,10 @@ export async function* foreignFolder(
   let isThere = false;
   for await (const file of filesBelow(path, placed, look)) {
     isThere = true;
+    if (typeof file !== "string") {
+      yield file;
+      continue;
+    }
     const folder = file.slice(0, -nameIn(file).length);
     if (folder !== siblings.folder) siblings = { folder, ids: new Set() };
     if (await look.isKnown(file, () => filesWith(file))) for (const id of look.sessionIdsOf(file)) siblings.ids.add(id);
@@ -279,7 +283,12 @@ function patternsBelow(path: string): readonly PathPattern[] {
 
 type PathPattern = readonly (string | RegExp)[];
 
-async function* filesBelow(folder: string, patterns: readonly PathPattern[], look: SearchLook): AsyncGenerator<string> {
+/** A folder further down that cannot be read is yielded as a refusal, because the other folders can. */
+async function* filesBelow(
+  folder: string,
+  patterns: readonly PathPattern[],
+  look: SearchLook,
+): AsyncGenerator<string | OtherSource> {
   if (patterns.length === 0 || !look.entersFolder(folder)) return;
   const files: string[] = [];
   const folders: string[] = [];
@@ -295,11 +304,9 @@ async function* filesBelow(folder: string, patterns: readonly PathPattern[], loo
     const inner = patterns.filter(
       ([first, ...others]) => others.length > 0 && first !== undefined && fits(first, name),
     );
-    yield* filesBelow(
-      joinPath(folder, name),
-      inner.map((parts) => parts.slice(1)),
-      look,
-    );
+    const path = joinPath(folder, name);
+    const below = inner.map((parts) => parts.slice(1));
+    yield* guarded(path, filesBelow(path, below, look));
   }
 }
 

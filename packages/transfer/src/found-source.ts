@@ -12,7 +12,7 @@ export interface OtherSource {
 export type FoundSource = TranscriptSource | OtherSource;
 
 /** Turns an error into a refusal, so that the search continues with the next source. */
-export async function* guarded(path: string, found: AsyncGenerator<FoundSource>): AsyncGenerator<FoundSource> {
+export async function* guarded<Found>(path: string, found: AsyncGenerator<Found>): AsyncGenerator<Found | OtherSource> {
   try {
     yield* found;
   } catch (error) {
