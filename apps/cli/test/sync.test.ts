@@ -201,3 +201,18 @@ describe("sync", () => {
     ]);
   });
 });
+
+describe("a store from a backup", () => {
+  it("gets again what was synced after the backup", async () => {
+    const path = claudeSession();
+    await synced();
+    const backup = join(directory.path, "backup.db");
+    expect((await run(["backup", backup])).code).toBe(0);
+    appendFileSync(path, claudeLine(2, "in the attic"));
+    codexSession();
+    expect(await synced()).toMatchObject({ imported: 1, grown: 1 });
+    expect(await synced()).toMatchObject({ sources: 2, unchanged: 2 });
+    expect((await run(["restore-backup", backup, "--yes"])).code).toBe(0);
+    expect(await synced()).toMatchObject({ imported: 1, grown: 1 });
+  });
+});

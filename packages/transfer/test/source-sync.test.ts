@@ -82,6 +82,22 @@ describe("a second sync", () => {
     expect(anew.states).toEqual(["imported", "imported"]);
   });
 
+  it("does not trust its memory after a backup was restored, also when it only looked at files since", async () => {
+    using home = new Home();
+    for (const at of [1, 2]) home.write(at);
+    await home.pass();
+    const backup = home.folder.at("backup.db");
+    await home.store.maintenance?.backup?.(backup);
+    appendFileSync(home.path(2), line(idOf(2), 2, "more"));
+    await home.pass();
+    // Another time of the same bytes.
+    utimesSync(home.path(1), 1_700_000_000, 1_700_000_000);
+    expect((await home.pass()).states).toEqual(["unchanged"]);
+    await using restored = createSqliteStore({ path: backup });
+    const { states } = await home.pass({ openStore: () => Promise.resolve(restored) });
+    expect(states.toSorted()).toEqual(["grown", "unchanged"]);
+  });
+
   it("reads again when the settings differ", async () => {
     using home = new Home();
     home.write(1);

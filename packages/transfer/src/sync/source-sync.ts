@@ -174,7 +174,9 @@ export class SourceSync implements AsyncDisposable {
   async #save(store: SessionStore, last: ImportSource | null): Promise<void> {
     this.#known.keep("read");
     this.#savedAtMs = monotonicMs();
-    const witness = last === null ? null : await witnessOf(store, last, this.#options.options.namespace ?? "");
+    // A session that was only looked at may be in a backup that lacks what was written last.
+    const isLater = last !== null && (last.state !== "unchanged" || this.#witness === null);
+    const witness = isLater ? await witnessOf(store, last, this.#options.options.namespace ?? "") : null;
     if (witness !== null) this.#witness = witness;
     await this.#write();
   }
