@@ -267,11 +267,15 @@ export const longSuites: readonly LongSuite[] = [
     full: [...files(["hostile-values"]), "test/claude-code/random-trees.slow.test.ts"],
     quick: files(["hostile-values"]),
   }),
-  tests("tests-transfer", "40 conversations from every format to every other, larger lines and contents", {
-    project: "packages/transfer",
-    full: files(["cut-and-continued", "format-pairs", "hostile-sizes"]),
-    quick: files(["format-pairs"]),
-  }),
+  tests(
+    "tests-transfer",
+    "40 conversations from every format to every other, larger lines and contents, 300 growths of each format",
+    {
+      project: "packages/transfer",
+      full: files(["cut-and-continued", "format-pairs", "hostile-sizes", "kept-readings.slow", "sync-cost.slow"]),
+      quick: files(["format-pairs"]),
+    },
+  ),
   tests("tests-tools", "more power cuts, all cases of both stores", {
     project: "tools",
     full: files(["bit-flips.slow", "power-cut.slow", "random-histories", "stores-and-pi.slow"]),

@@ -109,6 +109,27 @@ describe("a watch that the system limits", () => {
   );
 });
 
+// With -D the program is the child, so that it ends with the test.
+const traced = ["strace", "-D", "-f", "-qq", "-e", "trace=statfs,inotify_add_watch"];
+const onNfs = [...traced, "-e", "inject=statfs:poke_exit=@arg2=6969000000000000"];
+
+describe("a folder on a network", () => {
+  it.skipIf(!succeeds(onNfs[0] ?? "", [...onNfs.slice(1), "true"]))(
+    "gets no watch and is polled",
+    { timeout: 120_000 },
+    async () => {
+      write(1);
+      const trace = join(home, "trace");
+      const { text } = begin([...onNfs, "-o", trace], ["sync", "--watch"]);
+      await until(() => text().includes("Watching"), text);
+      appendFileSync(pathOf(1), line(1, 2, "more"));
+      await until(() => text().includes("1 grown"), text);
+      const calls = readFileSync(trace, "utf8");
+      expect([calls.includes("NFS_SUPER_MAGIC"), calls.includes("inotify_add_watch")]).toEqual([true, false]);
+    },
+  );
+});
+
 describe("a home that cannot be written", () => {
   const frozen = [
     "unshare",
