@@ -210,8 +210,7 @@ export class IndexFiller {
 
   #isBehind(): Promise<boolean> {
     return this.#handle.read(
-      (connection) =>
-        areChildrenBehind(connection.statements) || this.#words?.isBehind(connection) === true,
+      (connection) => areChildrenBehind(connection.statements) || this.#words?.isBehind(connection) === true,
     );
   }
 
