@@ -82,8 +82,9 @@ describe("the cost of a line, once a sync goes on", () => {
       await using sync = home.sync({ clock: systemClock, options: { durability: "process" } });
       const passes = sync.passes(stop.signal);
       const next = async (): Promise<readonly (string | number)[]> => {
-        const { value } = await passes.next();
-        const sources = await Array.fromAsync(value ?? []);
+        const turn = await passes.next();
+        if (turn.done === true) throw new Error("the sync has ended");
+        const sources = await Array.fromAsync(turn.value);
         return sources.flatMap(({ state, records }) => [state, records]);
       };
       expect(await next()).toEqual(["imported", at]);

@@ -159,7 +159,7 @@ export class KnownFiles implements SearchLook {
     if (this.#opened.has(path)) return false;
     const known = this.#files.get(path);
     this.#seen?.add(path);
-    // What was written since then is an event of the next pass.
+    // The next pass takes lines that were written since then, because each write is an event.
     if (this.#grown.has(path)) return true;
     if (known !== undefined && !this.#mayHaveChanged(path)) {
       this.unchanged += 1;
