@@ -76,8 +76,8 @@ function growsByLines({ path, layout, own, entry, foreign, isArchived, open }: T
 }
 
 function companionOf({ path, foreign }: TranscriptSource): string | null {
-  const place = foreign?.companion?.path(path) ?? null;
-  return place === null ? null : JSON.stringify(fileFacts(place));
+  const places = foreign?.companion?.path(path) ?? null;
+  return places === null ? null : JSON.stringify([places].flat().map(fileFacts));
 }
 
 async function endOf(file: SourceFile, sizeBytes: number): Promise<string> {
