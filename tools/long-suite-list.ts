@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
+import { missingForCitus } from "./citus-build.ts";
 import { adapterSuites } from "./long-suite-adapters.ts";
 import { labSuites } from "./long-suite-lab.ts";
 import { files, type LongSuite, program, tests } from "./long-suite.ts";
@@ -144,14 +145,12 @@ export const longSuites: readonly LongSuite[] = [
     { project: "packages/store-postgres", full: [], quick: kit },
     { env: { THROUGHLINE_POSTGRES_BIN: postgres15 }, missing: missingPostgres15 },
   ),
-  tests(
+  program(
     "postgres-citus",
-    "the kit, and eight writers while a shard moves, on a cluster",
-    { project: "packages/store-postgres", full: files(["citus"]), quick: files(["citus"]) },
-    {
-      missing: () =>
-        (process.env["THROUGHLINE_CITUS_URL"] ?? "") === "" ? "THROUGHLINE_CITUS_URL names no cluster" : null,
-    },
+    "Citus built from its sources, and the kit and moves of shards on a coordinator and two workers",
+    "tools/citus-cluster.ts",
+    { full: [], quick: [] },
+    missingForCitus,
   ),
   tests(
     "postgres-pooler",

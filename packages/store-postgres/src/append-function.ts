@@ -6,6 +6,7 @@ import {
   requestOrder,
   type RequestField,
 } from "./append-request.ts";
+import { batchRecords } from "./batch-records.ts";
 import type { Layout } from "./layout.ts";
 import { rowClock } from "./store-clock.ts";
 import { flush, ownNamesInside, setFlush } from "./statement-settings.ts";
@@ -328,17 +329,7 @@ function writePart(schema: string, layout: Layout): string {
           IF FOUND THEN RAISE EXCEPTION 'a record id is taken' USING ERRCODE = 'TL002'; END IF;
         END IF;
         IF p_record_count > 0 THEN
-          INSERT INTO ${schema}.records (${layout.first("tenant")}session_no, seq, ts_ms, stored_at_ms, crc, bytes, message_number, side, form, id,
-            parent_id, type, role, tool_name, rest, coded, source, rest_hash, source_hash)
-          SELECT ${layout.first("p_tenant")}s.session_no, s.last_seq - p_record_count + r.place, r.ts_ms, s.appended_at_ms, r.crc,
-            CASE WHEN r.parent_id = E'\\x01' THEN r.bytes + s.prev_head_bytes ELSE r.bytes END,
-            s.messages_ever - p_message_count + r.message_number, r.side, r.form, r.id,
-            CASE WHEN r.parent_id = E'\\x01' THEN s.prev_head_id ELSE r.parent_id END,
-            r.type, r.role, r.tool_name, r.rest, r.coded, r.source, r.rest_hash, r.source_hash
-          FROM unnest(p_ids, p_parents, p_types, p_sides, p_message_numbers, p_ts_ms, p_bytes, p_crcs, p_roles, p_tools,
-            p_rests, p_codeds, p_forms, p_sources, p_rest_hashes, p_source_hashes) WITH ORDINALITY
-            AS r (id, parent_id, type, side, message_number, ts_ms, bytes, crc, role, tool_name, rest, coded, form, source,
-              rest_hash, source_hash, place);
+          ${batchRecords(schema, layout)}
           IF p_payloads IS NOT NULL THEN
             INSERT INTO ${schema}.payloads (${layout.first("tenant")}session_no, hash, content)
             SELECT ${layout.first("p_tenant")}s.session_no, b.hash, b.content FROM unnest(p_payload_hashes, p_payloads) AS b (hash, content)

@@ -288,7 +288,7 @@ function appendValues(context: StoreContext, call: AppendCall): readonly unknown
     const value = columns[name as keyof BatchColumns] ?? others[name] ?? null;
     return Array.isArray(value) ? arrayLiteral(value) : value;
   });
-  const path = context.found.isDistributed ? 0 : pathOf(call, fields);
+  const path: AppendPath = context.found.isDistributed ? 3 : pathOf(call, fields);
   return [...context.found.layout.values(call.ref), path, arrayLiteral(asked.slice(0, last + 1)), ...batch];
 }
 

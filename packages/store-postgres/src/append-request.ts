@@ -115,9 +115,10 @@ export const separator = "\u001f";
 /**
  * States which path of the function serves an append. Path 1 serves records without imported lines that move the head,
  * without conditions. Path 2 also allows a turn, an expected head, or side records only. Path 0 serves all others.
- * Paths 1 and 2 run one statement unless a condition fails.
+ * Paths 1 and 2 run one statement unless a condition fails. Path 3 is path 0 for Citus, with other words for a short
+ * batch.
  */
-export type AppendPath = 0 | 1 | 2;
+export type AppendPath = 0 | 1 | 2 | 3;
 
 export function readAnswer(text: string): Readonly<Record<string, string | null>> {
   const row: Record<string, string | null> = {};

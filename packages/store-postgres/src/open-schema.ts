@@ -35,7 +35,7 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
         `INSERT INTO ${place.schema}.store_info (name, value) VALUES ('codec', $1) ON CONFLICT (name) DO NOTHING`,
         [options.codecName ?? ""],
       );
-    await applyRowSecurity(place, layout, options.rowSecurity);
+    await applyRowSecurity(place, layout, { isAsked: options.rowSecurity, hasCitus });
   } else {
     const found = await place.pool.transaction((run) => readVersion(place, run));
     if (found !== null) layout = options.layout ?? found.layout;

@@ -88,17 +88,30 @@ export function contentsUnsampled(schema: string): string {
   return changes.join("\n");
 }
 
+/** Finds the columns with contents that PostgreSQL may take samples of. */
+function sampledColumns(schema: string): string {
+  const named = Object.entries(contents).flatMap(([table, columns]) =>
+    columns.map((column) => `('${schema}.${table}'::regclass, '${column}'::name)`),
+  );
+  return `SELECT a.attrelid::regclass AS on_table, a.attname AS name FROM (VALUES ${named.join(", ")}) AS c (of_table, name)
+    LEFT JOIN pg_inherits h ON h.inhparent = c.of_table
+    JOIN pg_attribute a ON a.attrelid IN (c.of_table, h.inhrelid) AND a.attname = c.name
+    WHERE a.attstattarget IS DISTINCT FROM 0`;
+}
+
 /**
  * Stops samples of contents, and removes those that a server took while an administrator allowed it. PostgreSQL drops
  * the samples of a column that gets its own type again, and rewrites no row. It refuses that for a column of a view.
  * Version 18 has a function for such columns.
  */
 export function samplesRemoved(schema: string): string {
-  return `${contentsUnsampled(schema)}
-DO $unsample$
+  return `DO $unsample$
 DECLARE
   v_column record;
 BEGIN
+  FOR v_column IN ${sampledColumns(schema)} LOOP
+    EXECUTE format('ALTER TABLE %s ALTER COLUMN %I SET STATISTICS 0', v_column.on_table, v_column.name);
+  END LOOP;
   FOR v_column IN ${unsampledColumns(schema)} LOOP
     BEGIN
       EXECUTE format('ALTER TABLE %s ALTER COLUMN %s TYPE %s', v_column.on_table, v_column.name, v_column.type);

@@ -36,6 +36,14 @@ function damageRemedy(text: string): string {
   return `${look} the damaged table or index. Rebuild an index with REINDEX; restore a table from a backup or a replica. Then check the disk and the memory of the server.`;
 }
 
+/** While Citus moves or splits a shard, a statement that was planned before may name a shard that is no longer there. */
+const movedShard: Meaning = {
+  pattern: /could not find valid entry for shard \d|relation "[^"]*_\d+" does not exist/,
+  code: "STORE_UNREACHABLE",
+  says: "The rows moved to another place of the cluster meanwhile.",
+  remedy: "Try again.",
+};
+
 /** The first row that matches the native code counts. */
 const meanings: readonly Meaning[] = [
   { pattern: /^(55P03|40P01|40001)$/, code: "STORE_LOCKED", says: "Another writer kept the rows until the deadline." },
@@ -150,7 +158,9 @@ export function storeError(error: unknown, outcome: WriteOutcome, place: string)
   const details = { place, nativeCode: native };
   const text = causeText(error);
   const meaning =
-    meanings.find(({ pattern }) => pattern.test(native)) ?? (native === "" && isPassing(error) ? brokeOff : undefined);
+    (/^(XX000|42P01)$/.test(native) && movedShard.pattern.test(text) ? movedShard : undefined) ??
+    meanings.find(({ pattern }) => pattern.test(native)) ??
+    (native === "" && isPassing(error) ? brokeOff : undefined);
   if (meaning === undefined)
     return new ThroughlineError("INTERNAL", `The PostgreSQL store failed: ${text}`, { outcome, details, cause: error });
   const { code, says, remedy } = meaning;

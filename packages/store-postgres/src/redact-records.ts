@@ -163,10 +163,10 @@ async function findRecords(
     `SELECT r.*, b.base_id, $4::text AS session_id,
        CASE WHEN r.rest_hash IS NOT NULL THEN
          (SELECT p.content FROM ${context.schema}.payloads p
-           WHERE p.session_no = r.session_no AND p.hash = r.rest_hash${layout.and("p", "r.tenant")}) END AS rest_payload,
+           WHERE p.session_no = r.session_no AND p.hash = r.rest_hash${layout.and("p", "$6")}) END AS rest_payload,
        CASE WHEN r.source_hash IS NOT NULL THEN
          (SELECT p.content FROM ${context.schema}.payloads p
-           WHERE p.session_no = r.session_no AND p.hash = r.source_hash${layout.and("p", "r.tenant")}) END AS source_payload
+           WHERE p.session_no = r.session_no AND p.hash = r.source_hash${layout.and("p", "$6")}) END AS source_payload
      FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS b (no, to_seq, base_id)
      JOIN ${context.schema}.records r ON r.session_no = b.no AND r.seq <= b.to_seq AND r.id = ANY ($5::text[])${layout.and("r", "$6")}
      FOR UPDATE OF r`,

@@ -55,7 +55,7 @@ export async function readSecurity(schema: string, layout: LayoutName, run: RunS
 export async function applyRowSecurity(
   { pool, schema }: MigrationPlace,
   layout: LayoutName,
-  isAsked: boolean,
+  { isAsked, hasCitus }: { readonly isAsked: boolean; readonly hasCitus: boolean },
 ): Promise<void> {
   const isDue = ({ isSecured, isCurrent, isOwner }: SecurityState): boolean =>
     !isCurrent && (isAsked || (isSecured && isOwner));
@@ -64,6 +64,8 @@ export async function applyRowSecurity(
     await takeMigrationLock(run);
     if (!isDue(await readSecurity(schema, layout, run))) return;
     const sql = rowSecurity(schema, layout);
+    // Citus else changes the shards over several connections, and refuses a function in the same transaction.
+    if (hasCitus) await run("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'");
     await runStatements(run, sql);
     await run(
       `INSERT INTO ${schema}.store_info (name, value) VALUES ('${rowSecurityName}', $1)

@@ -256,8 +256,9 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
     readWindowFunction(schema, layout),
     summaryViews(schema, layout),
     noteErasedFunction(schema),
-    ...(layout.name === "tenant" && options.isDistributed === true ? [distribute(schema)] : []),
+    // Citus copies this setting of a column to its shards, and refuses to change it later.
     contentsUnsampled(schema),
+    ...(layout.name === "tenant" && options.isDistributed === true ? [distribute(schema)] : []),
   ].join("\n");
 }
 

@@ -77,7 +77,8 @@ async function count(
 ): Promise<StemCounts> {
   const given = parts();
   const isScan = isLimited || given.isNarrow;
-  const statement = (isScan ? countsByScan : countsByIndex)(context, given, queries);
+  const byIndex = given.isSpread ? countsOfNodes : countsByIndex;
+  const statement = (isScan ? countsByScan : byIndex)(context, given, queries);
   const [row] = await context.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
   const held = (row?.["held"] ?? []) as readonly unknown[];
   const stems = queries.map((each, index) => ({ query: each, held: Number(held[index] ?? 0) }));
@@ -109,6 +110,18 @@ function countsByIndex(context: StoreContext, parts: SearchParts, queries: reado
     FROM pg_catalog.unnest(${bind(queries)}::text[]) WITH ORDINALITY AS q (query, place) ORDER BY q.place
   ) AS held FROM s CROSS JOIN p`;
   return { sql, values };
+}
+
+/** Does the same with one query for each stem, because Citus plans no query for each row of another. */
+function countsOfNodes({ schema }: StoreContext, parts: SearchParts, queries: readonly string[]): Statement {
+  const { bind, filters, sharer, values } = parts;
+  const held = queries.map((query) => {
+    const documents = `${schema}.search_documents d`;
+    const condition = [holds(bind(query)), ...filters].join(" AND ");
+    return `CASE WHEN EXISTS (SELECT 1 FROM ${documents} CROSS JOIN LATERAL (${sharer()}) s WHERE ${condition} LIMIT 1)
+      THEN (SELECT count(*) FROM (SELECT d.seq FROM ${documents} WHERE ${condition} LIMIT ${mostCandidates + 1}) n) ELSE 0 END`;
+  });
+  return { sql: `SELECT 0 AS total, ARRAY[${held.join(", ")}]::float8[] AS held`, values };
 }
 
 /** Returns what counts the stems in a sample of the documents: `p` has its share, and `s` the counts. */
@@ -162,7 +175,10 @@ export function candidatesOfAny(
 function byIndex(context: StoreContext, parts: SearchParts, stems: readonly SearchStem[]): string {
   const { layout } = context.found;
   const numbers = `d.session_no, d.seq, d.at_ms${layout.last("d.tenant")}`;
-  const lists = stems.map((stem) => (stem.held > mostCandidates ? newest : all)(context, parts, stem));
+  // A list of the newest of all nodes would be a step that Citus cannot join with their tables.
+  const lists = stems.map((stem) =>
+    (stem.held > mostCandidates && !parts.isSpread ? newest : all)(context, parts, stem),
+  );
   return `SELECT ${numbers}, sum(d.weight)::bigint AS rank FROM (
     ${lists.join("\n    UNION ALL ")}
   ) d GROUP BY ${numbers}`;
@@ -176,7 +192,7 @@ function all({ schema, found: { layout } }: StoreContext, { bind, filters }: Sea
 
 /** Returns the newest documents of a frequent stem that the sessions of the search show. */
 function newest(context: StoreContext, parts: SearchParts, stem: SearchStem): string {
-  const { layout } = context.found;
+  const { layout } = parts;
   const numbers = `session_no${layout.last("tenant")}`;
   return `(WITH d AS MATERIALIZED (
       ${all(context, parts, stem)}

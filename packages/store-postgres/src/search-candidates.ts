@@ -16,6 +16,10 @@ export interface SearchParts {
   bind(value: unknown): string;
   /** Holds conditions on a document `d`, without its words. */
   readonly filters: readonly string[];
+  /** States whether the search asks all nodes of Citus. */
+  readonly isSpread: boolean;
+  /** Names the tenant of the search where a statement would take it from another row. */
+  readonly layout: Layout;
   /** Returns a query for the session that shows the document `d`, with no row when no session passes the filters. */
   sharer(): string;
   /** Returns the last seq that passing sessions show of a number, or null; `row` has the number and the tenant. */
@@ -45,7 +49,7 @@ export function canPass(
 
 /** Returns the parts of a new statement. */
 export function searchParts(
-  { schema, found: { layout } }: StoreContext,
+  { schema, found: { layout: given, isDistributed } }: StoreContext,
   query: SearchQuery,
   scope: SearchScope,
 ): SearchParts {
@@ -57,8 +61,9 @@ export function searchParts(
   if (role !== undefined) filters.push(`d.role = ${bind(role)}`);
   if (sinceMs !== undefined) filters.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
   if (untilMs !== undefined) filters.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
-  const tenant = agentId === undefined ? [] : layout.values({ namespace: scope.namespace, agentId });
+  const tenant = agentId === undefined ? [] : given.values({ namespace: scope.namespace, agentId });
   const tenants = tenant.map((each) => `${bind(each)}::bigint`);
+  const layout = inTenant(given, tenants[0]);
   filters.push(...tenants.map((each) => `d.tenant = ${each}`));
   const wanted = bindOnce((): readonly string[] => [
     `namespace = ${bind(scope.namespace)}`,
@@ -75,6 +80,8 @@ export function searchParts(
   return {
     bind,
     filters,
+    isSpread: isDistributed && given.name === "tenant" && tenants.length === 0,
+    layout,
     sharer: () => (key === undefined ? anySharer(schema, layout, passes) : sharerOfKey(schema, layout, passes)),
     shownTo: (row) => shownTo(schema, layout, passes, row),
     isNarrow: key !== undefined || sessionId !== undefined,
@@ -85,6 +92,11 @@ export function searchParts(
     },
     values,
   };
+}
+
+/** Returns a layout whose conditions name the one tenant, because Citus asks one node only if each table names it. */
+function inTenant(layout: Layout, tenant: string | undefined): Layout {
+  return tenant === undefined ? layout : { ...layout, and: (row) => layout.and(row, tenant) };
 }
 
 /** Binds parameters at the first use, because PostgreSQL knows no type of a parameter that is not used. */
@@ -117,12 +129,12 @@ export function candidatesOfAll({ schema, found: { layout } }: StoreContext, pla
  * order of the candidates, until the page is full.
  */
 export function pageStatement(
-  { schema, found: { layout } }: StoreContext,
+  { schema }: StoreContext,
   parts: SearchParts,
   { sql: candidates, order }: Candidates,
   page: { readonly size: number; readonly after: readonly unknown[] | null },
 ): Statement {
-  const { bind, sharer, values } = parts;
+  const { bind, layout, sharer, values } = parts;
   const found = candidates(parts);
   const types = { ...order, ...(layout.name === "plain" ? {} : { tenant: "bigint" }) };
   const sorted = (row: string): readonly string[] => Object.keys(types).map((column) => `${row}.${column}`);
@@ -134,19 +146,34 @@ export function pageStatement(
     (type, index) => `${page.after === null ? "" : bind(page.after[index])}::${type}`,
   );
   const behind = page.after === null ? "" : `WHERE (${sorted("c").join(", ")}) < (${place.join(", ")})`;
-  const sql = `
-WITH c AS MATERIALIZED (
+  const hits = `SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id`;
+  const limit = bind(page.size);
+  // Citus collects a step of several nodes at one of them, and cannot join the result with their tables. It sends the
+  // whole statement to each node if it is one query.
+  const [steps, from, end] = parts.isSpread
+    ? [
+        "",
+        `(${hits} FROM (SELECT * FROM (${found}) c ${behind}) d CROSS JOIN LATERAL (${sharer()}) s) h`,
+        ` LIMIT ${limit}`,
+      ]
+    : [
+        `WITH c AS MATERIALIZED (
   ${found}
 ), h AS MATERIALIZED (
-  SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id
+  ${hits}
   FROM (SELECT * FROM c ${behind} ORDER BY ${descending("c")}) d CROSS JOIN LATERAL (${sharer()}) s
-  ORDER BY ${descending("d")} LIMIT ${bind(page.size)}
-)
+  ORDER BY ${descending("d")} LIMIT ${limit}
+)`,
+        "h",
+        "",
+      ];
+  const sql = `
+${steps}
 SELECT h.*, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
   NULL AS base_id,
   (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
-FROM h CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r
-ORDER BY ${descending("h")}`;
+FROM ${from} CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r
+ORDER BY ${descending("h")}${end}`;
   return { sql, values };
 }
 

@@ -58,14 +58,16 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
  * Finds sessions with records that are not indexed. Shared records are indexed with the session that wrote them.
  *
  * The position is looked up row by row. A join would read all positions for a few sessions, because the planner expects
- * a third of all sessions to be newer than the slot.
+ * a third of all sessions to be newer than the slot. The look-up is a column, because Citus plans no LATERAL query that
+ * has no table of its own. @param more a condition on the session `s`, with its AND
  */
-function behind({ schema, found: { layout } }: StoreContext): string {
-  return `SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, p.indexed_seq
-    FROM ${schema}.sessions s CROSS JOIN LATERAL (SELECT coalesce(
-      (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no${layout.and("q", "s.tenant")}),
-      s.base_to_seqs[pg_catalog.cardinality(s.base_to_seqs)], 0) AS indexed_seq) p
-    WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state) AND s.last_seq > p.indexed_seq`;
+function behind({ schema, found: { layout } }: StoreContext, more = ""): string {
+  return `SELECT b.* FROM (
+      SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, s.appended_slot, coalesce(
+        (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no${layout.and("q", "s.tenant")}),
+        s.base_to_seqs[pg_catalog.cardinality(s.base_to_seqs)], 0) AS indexed_seq
+      FROM ${schema}.sessions s WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state)${more}
+    ) b WHERE b.last_seq > b.indexed_seq`;
 }
 
 interface CatchUpOptions {
@@ -91,7 +93,7 @@ async function catchUp(
       SELECT ${schema}.store_now_ms() / 60000 - ${openSlots} AS slot, caught_up_slot, row_security_active($1) AS is_limited,
         current_setting('transaction_read_only') = 'on' AS is_replica
       FROM ${schema}.search_state
-    ) n LEFT JOIN LATERAL (${behind(context)}${ofTenant} ORDER BY s.appended_slot LIMIT ${sliceSessions}) b ON true`;
+    ) n LEFT JOIN (${behind(context, ofTenant)} ORDER BY b.appended_slot LIMIT ${sliceSessions}) b ON true`;
   let first: DatabaseRow | undefined;
   for (;;) {
     const rows = await pool.run(sql, [`${schema}.sessions`, ...tenant], { signal, isRead: true });
@@ -159,7 +161,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
   const rows = await context.pool.run(
     `SELECT r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
        NULL AS base_id, $1::text AS session_id, (SELECT b.content FROM ${schema}.payloads b
-         WHERE b.session_no = r.session_no AND b.hash = r.rest_hash${layout.and("b", "r.tenant")}) AS rest_payload
+         WHERE b.session_no = r.session_no AND b.hash = r.rest_hash${layout.and("b", "$4")}) AS rest_payload
      FROM ${schema}.records r WHERE r.session_no = $2 AND r.seq > $3${layout.and("r", "$4")} ORDER BY r.seq LIMIT ${sliceRecords}`,
     [session["session_id"], sessionNo, afterSeq, ...tenant],
     { isRead: true },

@@ -51,24 +51,17 @@ export function createWatchHub(
     mostReads: Math.max(1, Math.min(mostReads, maxConnections - 1)),
     look: async (watched) => {
       await ready();
-      const { layout } = context.found;
       const reached = new Map<string, number>();
       for (const { key, state } of watched)
         reached.set(key, Math.min(state.reachedSeq, reached.get(key) ?? noSeq, noSeq));
-      const places = [...reached.keys()].map(placeOf);
-      const tenants = layout.name === "plain" ? [] : [arrayLiteral(places.map(({ tenant }) => tenant))];
-      const rows = await pool.run(
-        `SELECT w.no, t.last_seq FROM unnest($1::bigint[], $2::bigint[]${layout.last("$3::bigint[]")}) AS w (no, seq${layout.last("tenant")})
-         LEFT JOIN ${schema}.sessions t ON t.session_no = w.no${layout.and("t", "w.tenant")}
-         WHERE t.session_no IS NULL OR t.last_seq > w.seq`,
-        [arrayLiteral(places.map(({ sessionNo }) => sessionNo)), arrayLiteral([...reached.values()]), ...tenants],
-        { isRead: true, isFrequent: true },
-      );
+      const { layout, isDistributed } = context.found;
+      const isSpread = isDistributed && layout.name === "tenant";
+      const rows = await (isSpread ? seqsOfNodes : seqsBehind)(context, reached);
       return rows.length === 0 ? [] : grown(watched, rows);
     },
     start: async (refs) => {
       await ready();
-      const { layout } = context.found;
+      const { layout, isDistributed } = context.found;
       const addresses = refs.map((ref) => addressOf(ref));
       const columns = [0, 1, 2, 3].map((column) => addresses.map((address) => address?.[column]));
       const tenants = layout.name === "plain" ? [] : [refs.flatMap((ref) => layout.values(ref))];
@@ -77,7 +70,7 @@ export function createWatchHub(
          FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]${layout.last("$5::bigint[]")}) WITH ORDINALITY
            AS w (namespace, agent_id, key, archive_id${layout.last("tenant")}, place)
          JOIN ${schema}.sessions t ON t.namespace = w.namespace AND t.agent_id = w.agent_id AND t.key = w.key
-           AND t.archive_id = w.archive_id${layout.and("t", "w.tenant")}`,
+           AND t.archive_id = w.archive_id${layout.and("t", "w.tenant")}${isDistributed ? layout.and("t", "ANY ($5::bigint[])") : ""}`,
         [...columns, ...tenants].map((column) => arrayLiteral(column)),
         { isRead: true, isFrequent: true },
       );
@@ -101,6 +94,41 @@ export function watchKey(layout: Layout, ref: SessionRef, sessionNo: string): st
 function placeOf(key: string): { readonly sessionNo: string; readonly tenant: string | undefined } {
   const [sessionNo = "", tenant] = key.split(" ");
   return { sessionNo, tenant };
+}
+
+/** Returns the last seqs of the sessions that have more than was reached. The seq is null for a session that is gone. */
+function seqsBehind(
+  { pool, schema, found: { layout } }: StoreContext,
+  reached: ReadonlyMap<string, number>,
+): Promise<readonly DatabaseRow[]> {
+  const places = [...reached.keys()].map(placeOf);
+  const tenants = layout.name === "plain" ? [] : [arrayLiteral(places.map(({ tenant }) => tenant))];
+  return pool.run(
+    `SELECT w.no, t.last_seq FROM unnest($1::bigint[], $2::bigint[]${layout.last("$3::bigint[]")}) AS w (no, seq${layout.last("tenant")})
+     LEFT JOIN ${schema}.sessions t ON t.session_no = w.no${layout.and("t", "w.tenant")}
+     WHERE t.session_no IS NULL OR t.last_seq > w.seq`,
+    [arrayLiteral(places.map(({ sessionNo }) => sessionNo)), arrayLiteral([...reached.values()]), ...tenants],
+    { isRead: true, isFrequent: true },
+  );
+}
+
+/**
+ * Returns the last seq of every session that is followed. Citus would read all sessions of all nodes for the other
+ * statement. This one asks the nodes of the tenants.
+ */
+async function seqsOfNodes(
+  { pool, schema }: StoreContext,
+  reached: ReadonlyMap<string, number>,
+): Promise<readonly DatabaseRow[]> {
+  const places = [...reached.keys()].map(placeOf);
+  const rows = await pool.run(
+    `SELECT t.session_no AS no, t.last_seq FROM ${schema}.sessions t
+     WHERE t.session_no = ANY ($1::bigint[]) AND t.tenant = ANY ($2::bigint[])`,
+    [places.map(({ sessionNo }) => sessionNo), [...new Set(places.map(({ tenant }) => tenant))]].map(arrayLiteral),
+    { isRead: true, isFrequent: true },
+  );
+  const found = new Map(rows.map((row) => [String(row["no"]), row]));
+  return places.map(({ sessionNo }) => found.get(sessionNo) ?? { no: sessionNo, last_seq: null });
 }
 
 /** Returns the watches whose session has new records or is gone. */

@@ -125,6 +125,55 @@ if (url === "") {
       await expect(
         mine.append(refOf(2), [{ type: "message", message: { role: "user", content: "x" } }]),
       ).rejects.toMatchObject({ code: "SESSION_NOT_FOUND" });
+      // The role's own SQL, at the tables of the shards on their nodes.
+      const shards = await withClient(url, async (client) => {
+        const { rows } = await client.query<{ name: string; port: number }>(
+          `SELECT shard_name AS name, nodeport AS port FROM citus_shards WHERE table_name::text LIKE $1 AND table_name::text = ANY ($2)`,
+          [`${schema}.%`, tenantTables.map((table) => `${schema}.${table}`)],
+        );
+        return Map.groupBy(rows, ({ port }) => port);
+      });
+      expect(shards.size).toBeGreaterThanOrEqual(2);
+      for (const [port, tables] of shards) {
+        roleUrl.port = String(port);
+        await withClient(roleUrl.href, async (client) => {
+          for (const { name } of tables) {
+            const foreign = client.query(`SELECT FROM ${name} WHERE tenant <> ${tenantOf(refOf(1))} LIMIT 1`);
+            const seen = await foreign.then(
+              ({ rowCount }) => rowCount,
+              (error: unknown) => (error as { code: string }).code,
+            );
+            expect([0, "42501"]).toContain(seen);
+          }
+        });
+      }
+    });
+
+    it("answers STORE_UNREACHABLE while a tenant gets a shard of its own, and goes on", async () => {
+      const codes = new Set<string>();
+      let isolated = false;
+      const writing = [3, 4, 5].map(async (writer) => {
+        while (!isolated)
+          try {
+            await store.append(refOf(writer), [{ type: "message", message: { role: "user", content: "x" } }]);
+          } catch (error) {
+            const { code, retryable } = error as { readonly code: string; readonly retryable: boolean };
+            codes.add(`${code}, retryable: ${retryable}`);
+          }
+      });
+      try {
+        await withClient(url, (client) =>
+          client.query(
+            "SELECT isolate_tenant_to_new_shard($1::regclass, $2::bigint, 'CASCADE', shard_transfer_mode => 'block_writes')",
+            [`${schema}.agents`, tenantOf(refOf(3))],
+          ),
+        );
+      } finally {
+        isolated = true;
+        await Promise.all(writing);
+      }
+      expect([...codes].filter((code) => code !== "STORE_UNREACHABLE, retryable: true")).toEqual([]);
+      await store.append(refOf(3), [{ type: "message", message: { role: "user", content: "after" } }]);
     });
 
     it("refuses a backup, which would be of several moments", async () => {

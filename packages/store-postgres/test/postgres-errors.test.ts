@@ -17,3 +17,17 @@ it.each([
     remedy,
   });
 });
+
+it.each([
+  ["XX000", "could not find valid entry for shard 127983"],
+  ["42P01", 'relation "t1.records_127983" does not exist'],
+])("asks to repeat what met a shard that Citus was moving: %s", (code, text) => {
+  const error = storeError(Object.assign(new Error(text), { code }), "not-applied", "db");
+  expect(error).toMatchObject({ code: "STORE_UNREACHABLE", retryable: true, outcome: "not-applied" });
+});
+
+it("still reports a table that is not there as a missing schema", () => {
+  const text = 'relation "throughline.records" does not exist';
+  const error = storeError(Object.assign(new Error(text), { code: "42P01" }), "not-applied", "db");
+  expect(error).toMatchObject({ code: "STORE_NOT_FOUND" });
+});

@@ -80,11 +80,14 @@ async function emptySchema(pool: pg.Pool, schema: string): Promise<void> {
     "SELECT tablename AS name FROM pg_tables WHERE schemaname = $1 AND tablename !~ '_[0-9]+$|^store_info$|^search_state$'",
     [schema],
   );
-  const deletes = tables.rows.map(({ name }) => `DELETE FROM "${schema}"."${name}";`);
-  await pool.query(
-    `${deletes.join("\n")} DELETE FROM "${schema}".store_info WHERE name = 'codec';
-     UPDATE "${schema}".search_state SET caught_up_slot = 0; ${nowFunction(schema, 0)}`,
-  );
+  // One by one, because Citus refuses to change a function in a transaction that changed rows on several nodes.
+  for (const statement of [
+    ...tables.rows.map(({ name }) => `DELETE FROM "${schema}"."${name}"`),
+    `DELETE FROM "${schema}".store_info WHERE name = 'codec'`,
+    `UPDATE "${schema}".search_state SET caught_up_slot = 0`,
+    nowFunction(schema, 0),
+  ])
+    await pool.query(statement);
 }
 
 const holderScript = join(import.meta.dirname, "hold-agent-lock.ts");

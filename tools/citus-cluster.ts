@@ -1,0 +1,66 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import process from "node:process";
+import { parseArgs } from "node:util";
+import { buildCitus, citusRelease, missingForCitus } from "./citus-build.ts";
+import { startCluster } from "../packages/store-postgres/test/citus-nodes.ts";
+import { repositoryRoot } from "./find-files.ts";
+import { skippedPrefix } from "./long-suite.ts";
+
+/**
+ * Builds Citus from its sources, starts a coordinator and workers on loopback, runs the cluster suite of the PostgreSQL
+ * store on them, and stops them. With `--serve` it prints the URLs instead, and stops the nodes when its input ends.
+ * node --conditions=@throughline/source tools/citus-cluster.ts [--sources FOLDER] [--workers 2] [--shards 8] [--serve]
+ */
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      sources: { type: "string" },
+      prefix: { type: "string" },
+      workers: { type: "string", default: "2" },
+      shards: { type: "string", default: "8" },
+      serve: { type: "boolean", default: false },
+    },
+  });
+  const missing = missingForCitus();
+  if (missing !== null) return skip(missing);
+  const sources = values.sources ?? process.env["THROUGHLINE_CITUS_SOURCES"];
+  const prefix = values.prefix ?? join(repositoryRoot, "node_modules/.cache/throughline", `citus-${citusRelease}`);
+  let binaries: string;
+  try {
+    binaries = buildCitus({ sources, prefix });
+  } catch (error) {
+    // Sources that somebody named must build. Those of the network may be out of reach.
+    if (sources !== undefined) throw error;
+    return skip(`Citus cannot be built here: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  const cluster = await startCluster({ binaries, workers: Number(values.workers), shards: Number(values.shards) });
+  try {
+    if (!values.serve) return await runSuite(cluster.url);
+    process.stdout.write(`${JSON.stringify({ url: cluster.url, workerUrls: cluster.workerUrls })}\n`);
+    process.stdin.resume();
+    await Promise.race([once(process.stdin, "end"), once(process, "SIGINT"), once(process, "SIGTERM")]);
+    return 0;
+  } finally {
+    await cluster.stop();
+  }
+}
+
+function skip(reason: string): number {
+  process.stdout.write(`${skippedPrefix}${reason.replaceAll(/\s+/g, " ").slice(-300)}\n`);
+  return 0;
+}
+
+async function runSuite(url: string): Promise<number> {
+  const args = ["run", "--project", "packages/store-postgres", "test/citus.test.ts"];
+  const child = spawn(join(repositoryRoot, "node_modules/.bin/vitest"), args, {
+    cwd: repositoryRoot,
+    env: { ...process.env, THROUGHLINE_CITUS_URL: url },
+    stdio: "inherit",
+  });
+  const [code] = (await once(child, "close")) as [number | null];
+  return code ?? 1;
+}
+
+if (import.meta.main) process.exitCode = await main();
