@@ -202,6 +202,7 @@ export const longSuites: readonly LongSuite[] = [
     full: files([
       "failed-flushes.slow",
       "kill-steps.slow",
+      "killed-streams.slow",
       "large-answers",
       "long-session-work.slow",
       "model-failures",
@@ -271,7 +272,15 @@ export const longSuites: readonly LongSuite[] = [
     "40 conversations from every format to every other, larger lines and contents, 300 growths of each format",
     {
       project: "packages/transfer",
-      full: files(["cut-and-continued", "format-pairs", "hostile-sizes", "kept-readings.slow", "sync-cost.slow"]),
+      full: files([
+        "cut-and-continued",
+        "exported-contexts",
+        "file-shapes.slow",
+        "format-pairs",
+        "hostile-sizes",
+        "kept-readings.slow",
+        "sync-cost.slow",
+      ]),
       quick: files(["format-pairs"]),
     },
   ),
