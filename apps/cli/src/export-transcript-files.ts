@@ -114,13 +114,13 @@ async function chosenSession(
   const { namespace, agentId } = scope;
   for await (const state of listSessions(store, { namespace, agentId, sort: "updated", signal })) {
     const row = sessionRow(state);
-    // A session that another one started is a part of that one's work.
-    if (row.spawnedBy === null && row.recordCount > 0 && isWanted(row)) return state.ref;
+    // A session that another one started is a part of that one's work, and a page without messages shows nothing.
+    if (row.spawnedBy === null && row.messageCount > 0 && isWanted(row)) return state.ref;
   }
   throw usageError(
     here === true
-      ? "This folder has no session. `throughline sessions` lists those of every folder."
-      : "The store has no session. `throughline sync` imports those of other programs.",
+      ? "This folder has no session with messages. `throughline sessions` lists those of every folder."
+      : "The store has no session with messages. `throughline sync` imports those of other programs.",
   );
 }
 

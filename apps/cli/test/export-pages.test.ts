@@ -21,6 +21,9 @@ describe("export --to html and --to markdown", () => {
     await seed(directory.path, [
       { key: "agent:main:cli:direct:new", drafts: [user(`Use ${token}`), assistant("<b>Yes</b>")] },
     ]);
+    await seed(directory.path, [
+      { key: "agent:main:cli:direct:empty", drafts: [{ type: "custom", customType: "note" }] },
+    ]);
     const run = await here("export", "--latest", "--to", "html");
     expect([run.code, run.stderr]).toEqual([
       0,
