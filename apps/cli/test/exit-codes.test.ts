@@ -71,7 +71,7 @@ const cases: readonly Case[] = [
   { args: ["export"], code: 2, error: "USAGE" },
   { args: ["export", "agent:main:one", "--all"], code: 2, error: "USAGE" },
   { args: ["export", "--all"], code: 2, error: "USAGE" },
-  { args: ["export", "agent:main:one", "--to", "markdown"], code: 2, error: "USAGE" },
+  { args: ["export", "agent:main:one", "--to", "pdf"], code: 2, error: "USAGE" },
   { args: ["copy", "agent:main:one"], code: 2, error: "USAGE" },
   { args: ["relocate"], code: 2, error: "USAGE" },
   { args: ["import", "a", "b", "--key", "k"], code: 2, error: "USAGE" },

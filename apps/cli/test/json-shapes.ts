@@ -267,6 +267,13 @@ const shapes: Readonly<Record<string, Shape>> = {
     sizeBytes: count,
     freedBytes: count,
     excessBytes: count,
+    files: listOf({
+      agentId: text,
+      fileId: text,
+      bytes: count,
+      storedAtMs: count,
+      state: one("planned", "done", "skipped"),
+    }),
   },
   ...deletionShapes,
   redaction: {
