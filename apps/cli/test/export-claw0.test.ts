@@ -141,7 +141,7 @@ describe("export --to claw0", () => {
     const unknown = await here(["export", key, "--to", "flat"]);
     expect([unknown.code, unknown.stdout]).toEqual([2, ""]);
     expect(unknown.stderr).toContain(
-      "It must be one of jsonl, openclaw, pi, claw0, otlp-json, claude-code, codex, gemini",
+      "It must be one of html, markdown, jsonl, openclaw, pi, claw0, otlp-json, claude-code, codex, gemini",
     );
   });
 });

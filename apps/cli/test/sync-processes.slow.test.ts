@@ -86,7 +86,11 @@ describe("a sync that is killed", () => {
   it("at 20 moments loses nothing and doubles nothing", { timeout: 600_000 }, async () => {
     write(60, 40);
     let struck = 0;
-    for (let kill = 0; kill < 20; kill++) {
+    let lines = 40;
+    // A sync that has ended before its kill proves nothing, and each further sync has a line of every session to read.
+    for (let kill = 0; kill < 100 && (kill < 20 || struck <= 5); kill++, lines++) {
+      for (let session = 0; session < 60; session++)
+        appendFileSync(pathOf(session), line(session, lines, `words ${session} ${lines}`));
       const { child } = begin(["sync"]);
       await wait(150 + Math.random() ** 2 * 1500);
       if (child.exitCode === null) struck += 1;
@@ -95,7 +99,7 @@ describe("a sync that is killed", () => {
     }
     await totals();
     expect(struck).toBeGreaterThan(5);
-    const expected = Array.from({ length: 60 }, (_, at) => `${idOf(at)} 40`);
+    const expected = Array.from({ length: 60 }, (_, at) => `${idOf(at)} ${lines}`);
     expect(await stored()).toEqual(expected.toSorted());
     expect(await totals()).toMatchObject({ sources: 60, imported: 0, grown: 0 });
   });
