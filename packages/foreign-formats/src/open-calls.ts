@@ -10,6 +10,7 @@ export function openCalls(
   isAnsweredLater: (callId: string) => boolean,
 ): ReadonlySet<string> {
   const open = new Set<string>();
+  if (keptIds.size === 0) return open;
   for (const [at, turn] of turns.entries()) {
     const reply = turns[at - 1];
     const isKept = reply?.role === "assistant" && reply.recordId !== null && keptIds.has(reply.recordId);

@@ -93,7 +93,10 @@ export class WrittenConversation {
     const { records, headId } = this.#session;
     const { indexes } = yield* inFewerSteps(walkSteps(records, headId));
     const path = indexes.map((index) => records[index] as StoredRecord);
-    for (const { seq, record } of path) this.#noteResult(seq, record["message"]);
+    for (const { seq, record } of path) {
+      this.#noteResult(seq, record["message"]);
+      yield;
+    }
     for (const [at, stored] of path.entries()) {
       if (!isBoundary(stored) || this.#isWritten(stored.seq)) continue;
       const kept = stored.type === "reset" ? [] : (keptIds(path, at) ?? (yield* this.#keptBy(stored.id)));
