@@ -49,12 +49,15 @@ describe("a reply that a program writes", { tags: ["slow"] }, () => {
     // The partial is in the store of the server once 700 ms have passed.
     await using store = createSqliteStore({ path: path() });
     await until(async () => (await store.partials?.read({ namespace: "", agentId: "main", key })) !== null);
-    const page = events().then((response) => response.text());
-    await new Promise((resolve) => setTimeout(resolve, 600));
-    gate.resolve();
-    const turn = await running;
-    const { turnId } = turn;
-    expect(framesOf(await page)).toEqual([
+    const page = (await events()).body?.pipeThrough(new TextDecoderStream()) ?? expect.fail();
+    let shown = "";
+    for await (const text of page) {
+      shown += text;
+      // The rest is written once the page has the text so far.
+      if (shown.includes("text.snapshot")) gate.resolve();
+    }
+    const { turnId } = await running;
+    expect(framesOf(shown)).toEqual([
       ["text.snapshot", { turnId, text: "Hello " }],
       ["text.delta", { turnId, text: "there" }],
       ["turn.closed", { turnId, outcome: "done" }],
