@@ -100,8 +100,8 @@ describe("the index of the sessions", () => {
         await store.close();
       }
       for (const { facts = 0, bytesRead = 0, names = 0, open = 0, logBytes = 0 } of costs) {
-        // One look at each transcript of the page, at 256 others, and a few at folders, the log, the index and the partial replies.
-        expect(facts).toBeLessThan(51 + 256 + 26);
+        // One look at each transcript of the page, at 256 others, and a few at folders, the log, the index, partial replies and files.
+        expect(facts).toBeLessThan(51 + 256 + 28);
         // The log, and the descriptor in reserve.
         expect(open).toBe(2);
         expect(names).toBe(1);
