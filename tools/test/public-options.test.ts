@@ -11,6 +11,7 @@ const data: Readonly<Record<string, string>> = {
   ReplyDraft: "a draft of a record keeps further fields",
   EstimatedRequest: "a request of any provider, of which system, tools and messages are counted",
   CallFacts: "facts of a call, which its record keeps",
+  CallPrefix: "the parts of a request that a program kept, of which the hashes are compared",
   Calibration: "is read from an entry; readCalibration checks it",
 };
 

@@ -20,7 +20,7 @@ const { area, settings } = tableOf({
     {
       key: "folder",
       description:
-        "MCP clients see only sessions of this folder and the folders below it; `.` is the folder in which the client starts the command.",
+        "MCP clients see only sessions of this folder and the folders below it; `.` is the folder in which the client starts the command. Without it, of all folders.",
       kind: { type: "text", minLength: 1 },
       default: null,
     },

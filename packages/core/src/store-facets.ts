@@ -218,19 +218,19 @@ export interface ListedFile extends Pick<StoredFile, "id"> {
 /** Sets the bound and the signal of a put. */
 export interface PutFileOptions {
   /** Limits the bytes of the file. @default `capabilities.limits.fileBytes`, which it cannot exceed */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** Aborts the put, which then keeps nothing and throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Sets the range and the signal of a get. */
 export interface GetFileOptions {
   /** Sets the first byte. @default 0 */
-  readonly from?: number;
+  readonly from?: number | undefined;
   /** Sets the byte before which the read ends. @default the end of the file */
-  readonly to?: number;
+  readonly to?: number | undefined;
   /** Aborts the read, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /**
@@ -260,7 +260,7 @@ export interface FilesFacet {
   /** Deletes the file, also when records refer to it. Returns whether there was one. */
   delete(scope: FileScope, id: string): Promise<boolean>;
   /** Yields all files of the scope and all missing ones, in pages, by id. */
-  list(scope: FileScope, options?: { readonly signal?: AbortSignal }): AsyncIterable<readonly ListedFile[]>;
+  list(scope: FileScope, options?: { readonly signal?: AbortSignal | undefined }): AsyncIterable<readonly ListedFile[]>;
 }
 
 /** Describes a derived file that was rebuilt. */

@@ -73,15 +73,17 @@ const unknownType = "application/octet-stream";
 
 /** The first bytes decide, because a provider rejects a request whose file has another type than stated. */
 function typeOf(bytes: Uint8Array, stated: string | null): string | null {
-  const head = headOf(bytes);
-  const imageType = imageTypeOf(head.toString("base64"));
+  const head = bytes.subarray(0, recognizedBytes);
+  const imageType = imageTypeOf(base64(head));
   if (imageType !== null) return imageType;
-  return head.includes("%PDF-") ? pdf : stated;
+  return hasPdfSign(head) ? pdf : stated;
 }
 
 /** The kinds of files that are recognized show themselves within these bytes. */
-function headOf(bytes: Uint8Array): Buffer {
-  return Buffer.from(bytes.subarray(0, 24));
+const recognizedBytes = 24;
+
+function hasPdfSign(bytes: Uint8Array): boolean {
+  return new TextDecoder("latin1").decode(bytes).includes("%PDF-");
 }
 
 const pdf = "application/pdf";
@@ -105,7 +107,7 @@ const textTypes: ReadonlySet<string> = new Set([
 ]);
 
 function image(bytes: Uint8Array, type: string, rules: ReplayRules): Sent | Refusal {
-  if (isKnownImage(type) && imageTypeOf(headOf(bytes).toString("base64")) === null)
+  if (isKnownImage(type) && imageTypeOf(base64(bytes.subarray(0, recognizedBytes))) === null)
     return { because: `its bytes are not ${type}` };
   const length = base64Length(bytes);
   const { maxImageLength } = rules;
@@ -120,8 +122,7 @@ function isKnownImage(type: string): boolean {
 }
 
 function document(bytes: Uint8Array, type: string, block: FileReference, rules: ReplayRules): Sent | Refusal {
-  if (type === pdf && !Buffer.from(bytes.subarray(0, 1024)).includes("%PDF-"))
-    return { because: "its bytes are no PDF" };
+  if (type === pdf && !hasPdfSign(bytes.subarray(0, 1024))) return { because: "its bytes are no PDF" };
   const { maxFileBytes } = rules;
   if (bytes.byteLength > maxFileBytes)
     return { because: `${receiver(rules)} takes files of at most ${sizeText(maxFileBytes)}` };
@@ -168,10 +169,6 @@ function receiver({ target }: Pick<ReplayRules, "target">): string {
   return target?.provider ?? "the provider";
 }
 
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
-}
-
 function base64Length(bytes: Uint8Array): number {
   return Math.ceil(bytes.byteLength / 3) * 4;
 }
@@ -201,3 +198,16 @@ function sizeText(bytes: number): string {
   if (bytes < 1000) return `${bytes} bytes`;
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
+
+/** Browsers have no `Buffer`. Node's is faster than `btoa`, and a file may have 100 MB. */
+function base64(bytes: Uint8Array): string {
+  const ofNode = (globalThis as { readonly Buffer?: typeof Buffer }).Buffer;
+  if (ofNode !== undefined) return ofNode.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64");
+  const texts: string[] = [];
+  for (let at = 0; at < bytes.length; at += bytesAtOnce)
+    texts.push(btoa(String.fromCharCode(...bytes.subarray(at, at + bytesAtOnce))));
+  return texts.join("");
+}
+
+/** A multiple of three gives base64 without padding. */
+const bytesAtOnce = 3 * 4096;

@@ -42,7 +42,7 @@ export interface RenderOptions {
    * there, and undefined that it was not read. It is called again whenever the history is built again.
    * @default a line takes the place of each file
    */
-  readonly files?: (fileId: string) => Uint8Array | null | undefined;
+  readonly files?: ((fileId: string) => Uint8Array | null | undefined) | undefined;
   /**
    * Adds block types that the provider accepts in their stored form, such as types behind a beta header. @default none
    */

@@ -21,7 +21,7 @@ interface CallPrefix {
    * Returns the bytes of a file to which a message refers, as `createHistory` asks for them.
    * @default a line takes the place of each file
    */
-  readonly files?: (fileId: string) => Uint8Array | null | undefined;
+  readonly files?: ((fileId: string) => Uint8Array | null | undefined) | undefined;
 }
 
 /** Holds a request as it was sent. */

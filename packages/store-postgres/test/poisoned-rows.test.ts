@@ -111,7 +111,7 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
         expect(findings.filter(({ key }) => key?.startsWith("agent:other:") === true)).toEqual([]);
         expect(findings.length).toBeGreaterThan(0);
         await owner.maintenance.backup(join(folder, "store.sql"));
-        expect((await owner.readWindow(theirs)).records).toHaveLength(3);
+        expect((await owner.readWindow(theirs)).records).toHaveLength(4);
       },
     );
   },

@@ -147,6 +147,7 @@ describe("a schema of which one bit changed", () => {
     const found = await findingsOf(store.maintenance?.repair());
     expect(found).toEqual([
       expect.stringContaining("store_sessions_current"),
+      expect.stringContaining("The list of the files could not be read"),
       expect.stringContaining("6 of 6 records recovered into"),
     ]);
     const copy = readdirSync(join(path, "..")).find((name) => name.includes(".repaired-")) ?? "";

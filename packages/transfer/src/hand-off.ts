@@ -45,11 +45,11 @@ export interface HandOffOptions {
   /** Names the folder in which the session continues when its entry names none. */
   readonly workingDirectory: string;
   /** Supplies the new session's id. @default the system's */
-  readonly random?: RandomSource;
+  readonly random?: RandomSource | undefined;
   /** Receives a remark for each record that is left out, added or changed. */
-  readonly onRemark?: (remark: ExportRemark) => void;
+  readonly onRemark?: ((remark: ExportRemark) => void) | undefined;
   /** Ends the export with ABORTED; an unfinished file is removed. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 const { callback, filledText, object, required, signal: signalKind } = optionKinds;
@@ -139,15 +139,15 @@ async function ownFile(state: SessionState, cwd: string, to: HandOffTarget): Pro
 }
 
 /** Adds the id of the new session to the options. */
-type CopyOptions = HandOffOptions & { readonly sessionId: string };
+type HandOffCopyOptions = HandOffOptions & { readonly sessionId: string };
 
-function copied(store: SessionStore, state: SessionState, cwd: string, options: CopyOptions): Promise<Written> {
+function copied(store: SessionStore, state: SessionState, cwd: string, options: HandOffCopyOptions): Promise<Written> {
   if (options.to === "pi") return toPi(store, state, cwd, options);
   if (options.to === "openclaw") return toOpenclaw(store, state, cwd, options);
   return toFormat(store, state, cwd, { ...options, to: options.to });
 }
 
-type Given<Target> = Omit<CopyOptions, "to"> & { readonly to: Target };
+type Given<Target> = Omit<HandOffCopyOptions, "to"> & { readonly to: Target };
 
 async function toFormat(
   store: SessionStore,
@@ -238,7 +238,12 @@ async function projectFolderOf({ projectNotes }: FormatWriter, root: string, cwd
   return null;
 }
 
-async function toPi(store: SessionStore, state: SessionState, cwd: string, options: CopyOptions): Promise<Written> {
+async function toPi(
+  store: SessionStore,
+  state: SessionState,
+  cwd: string,
+  options: HandOffCopyOptions,
+): Promise<Written> {
   const { sessionId } = options;
   const folder = joinPath(rootOf(piPlace, options), "sessions");
   const path = piFilePath(folder, { cwd, atMs: systemClock.nowMs(), sessionId, key: state.ref.key });
@@ -254,7 +259,7 @@ async function toOpenclaw(
   store: SessionStore,
   state: SessionState,
   cwd: string,
-  options: CopyOptions,
+  options: HandOffCopyOptions,
 ): Promise<Written> {
   const { sessionId } = options;
   const { agentId } = state.ref;

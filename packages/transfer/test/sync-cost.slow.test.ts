@@ -1,10 +1,10 @@
 import type fs from "node:fs";
 import { appendFileSync, writeFileSync } from "node:fs";
 import type util from "node:util";
-import { describe, expect, it, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { systemClock } from "@throughline/core/internal";
 import { testSize } from "../../../tools/test-size.ts";
-import { Home, idOf, line } from "./synced-home.ts";
+import type * as syncedHome from "./synced-home.ts";
 
 const counted = vi.hoisted(() => ({ folder: "", opens: 0, bytes: 0, handles: new Set<number>() }));
 
@@ -48,6 +48,14 @@ async function opensBelow(folder: string, work: () => Promise<unknown>): Promise
   counted.folder = "";
   return counted.opens;
 }
+
+/** The sources are loaded again, because another file of this worker may have loaded them with the module of Node. */
+let { Home, idOf, line } = {} as typeof syncedHome;
+beforeAll(async () => {
+  vi.resetModules();
+  ({ Home, idOf, line } = await import("./synced-home.ts"));
+});
+afterAll(() => vi.resetModules());
 
 describe("the cost of a sync", () => {
   it.each([10, 1000, 10_000])(

@@ -20,28 +20,28 @@ export type UsageKey = "day" | "week" | "month" | "session" | "model" | "program
 /** Sets which calls are counted, and how they are grouped. */
 export interface UsageQuery {
   /** Names the namespace of the sessions. @default "" */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /** Limits the sums to sessions of this agent. @default all agents */
-  readonly agentId?: string;
+  readonly agentId?: string | undefined;
   /** Groups the calls by one or two of these. @default one sum of all calls */
-  readonly by?: readonly UsageKey[];
+  readonly by?: readonly UsageKey[] | undefined;
   /** Leaves out calls before this time, in UTC milliseconds, rounded down to a quarter of an hour. */
-  readonly sinceMs?: number;
+  readonly sinceMs?: number | undefined;
   /** Leaves out calls at or after this time, in UTC milliseconds, rounded down to a quarter of an hour. */
-  readonly untilMs?: number;
+  readonly untilMs?: number | undefined;
   /** Names the IANA time zone of days, weeks and months. @default the system's */
   readonly timeZone?: string | undefined;
   /** Limits the sums to calls of models whose name starts with this text. */
-  readonly model?: string;
+  readonly model?: string | undefined;
   /** Limits the sums to some sessions. @default all sessions */
-  readonly isWanted?: (row: SessionRow) => boolean;
+  readonly isWanted?: ((row: SessionRow) => boolean) | undefined;
   /**
    * Reads only sessions that were active at or after this time, in UTC milliseconds. Calls of others are left out. It
    * makes the question after the last hours fast. @default all sessions
    */
-  readonly activeSinceMs?: number;
+  readonly activeSinceMs?: number | undefined;
   /** Aborts the call, which then throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Holds the sums of one group. */

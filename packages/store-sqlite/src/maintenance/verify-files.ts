@@ -3,6 +3,7 @@ import { createFinding } from "@throughline/core/internal";
 import { fileChunkBytes } from "@throughline/store-kit/internal";
 import type { Connection } from "../connection.ts";
 import type { StoreHandle } from "../store-handle.ts";
+import { readable } from "./record-reader.ts";
 
 /** Names a file of a store, with what its row states. */
 export interface FileRow {
@@ -43,10 +44,17 @@ export async function* verifyFiles(
   { full, signal }: { readonly full: boolean; readonly signal: AbortSignal | undefined },
 ): AsyncGenerator<Finding> {
   const { path } = handle.context;
-  for await (const rows of fileRows(handle, signal))
-    for (const row of rows)
-      if (!(await isWhole(handle, files, row, { full, signal })))
-        yield createFinding("STORE_DAMAGED", `${path} is damaged: the file ${row.id} cannot be read.`, { path });
+  const damaged = (what: string): Finding =>
+    createFinding("STORE_DAMAGED", `${path} is damaged: ${what} cannot be read.`, { path });
+  const lists = fileRows(handle, signal);
+  for (;;) {
+    const next = await readable(() => lists.next());
+    if (next === undefined) return yield damaged("the list of the files");
+    if (next.done === true) return;
+    for (const row of next.value)
+      if ((await readable(() => isWhole(handle, files, row, { full, signal }))) !== true)
+        yield damaged(`the file ${row.id}`);
+  }
 }
 
 async function isWhole(
