@@ -1,6 +1,7 @@
 import { hasErrorCode, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 import {
   createWorkSlices,
+  fewerSteps,
   type FileReference,
   fileReferencesOf,
   isFields,
@@ -26,7 +27,8 @@ export async function withInlineFiles(
   const slices = createWorkSlices();
   const inline: StoredRecord[] = [];
   for (const stored of records) {
-    await slices.next();
+    // What follows looks at the records too, so little of a slice may be left over.
+    await slices.next(fewerSteps);
     inline.push(fileReferencesOf(stored.record).length === 0 ? stored : await withBlocks(store, ref, stored));
   }
   return inline;
