@@ -27,7 +27,7 @@ export async function withInlineFiles(
   const slices = createWorkSlices();
   const inline: StoredRecord[] = [];
   for (const stored of records) {
-    // What follows looks at the records too, so little of a slice may be left over.
+    // The next step looks at the records too, so this one leaves little of a slice over.
     await slices.next(fewerSteps);
     inline.push(fileReferencesOf(stored.record).length === 0 ? stored : await withBlocks(store, ref, stored));
   }
