@@ -177,7 +177,7 @@ async function runAndClose(context: RunContext): Promise<Turn> {
   const turn = new TurnLease({ log, clock, turnId, fence, leaseMs, emit, controller, signal: options.signal });
   const ledger = new TurnLedger(log);
   const phases = { log, ledger, settings, clock, turn, emit };
-  const partial = partialWriter(host, turn, emit);
+  const partial = options.onDelta === undefined ? null : partialWriter(host, turn, emit);
   const close = new TurnClose(phases);
   try {
     const counter = createAheadCounter(
