@@ -80,19 +80,17 @@ export class TurnRun {
       if (calls.length === 0) {
         const correction = (await settings.output?.takeReply(message, this.#step < settings.maxSteps)) ?? null;
         if (correction !== null) {
-          await this.#append([...drafts, correction], { entry: this.#close.patch(result) });
+          await this.#appendReply([...drafts, correction], result);
           continue;
         }
         const { askAgain = [], entry } = this.#close.decision("done", message);
         if (askAgain.length > 0 && this.#step < settings.maxSteps) {
-          await this.#append([...drafts, ...askAgain], { entry: this.#close.patch(result) });
-          this.#options.partial?.end();
+          await this.#appendReply([...drafts, ...askAgain], result);
           continue;
         }
         return this.#close.done(drafts, result, entry);
       }
-      await this.#append(drafts, { entry: this.#close.patch(result) });
-      this.#options.partial?.end();
+      await this.#appendReply(drafts, result);
       const { approveTool: approve } = settings;
       const end = await this.#runTools({
         calls,
@@ -300,6 +298,12 @@ export class TurnRun {
     });
     if (questions === null) return null;
     return signal.aborted ? this.#close.aborted(null, []) : this.#close.waiting(questions);
+  }
+
+  /** Appends a reply after which the turn continues. */
+  async #appendReply(drafts: readonly RecordDraft[], result: CallResult): Promise<void> {
+    await this.#append(drafts, { entry: this.#close.patch(result) });
+    this.#options.partial?.end();
   }
 
   #append(drafts: readonly RecordDraft[], options: AppendOptions): Promise<AppendResult> {
