@@ -7,7 +7,7 @@ import type { CallResult } from "./call-model.ts";
 import { callDrafts, type CallFacts } from "./call-record.ts";
 import type { HoldBack } from "./held-deltas.ts";
 import type { KeyedTurn } from "./keyed-turn.ts";
-import { messageDraft, toolCallsOf } from "./message-parts.ts";
+import { lastReply, messageDraft, toolCallsOf } from "./message-parts.ts";
 import { readApproval } from "./approval-record.ts";
 import { pendingApprovals } from "./pending-approvals.ts";
 import { resultDraft } from "./run-tools.ts";
@@ -192,7 +192,7 @@ export function brokenReply(message: AssistantMessage | null, content: string): 
  * withholds has no text.
  */
 export function finishedTurn(parts: Omit<Turn, "text" | "stopReason" | "output">, holdBack: HoldBack | null): Turn {
-  const reply = parts.messages.findLast((message): message is AssistantMessage => message.role === "assistant");
+  const reply = lastReply(parts.messages);
   const text = textOfContent(reply?.content);
   const isHeldBack = holdBack?.(text, true) ?? false;
   return { ...parts, text: isHeldBack ? "" : text, stopReason: reply?.stopReason ?? null, output: undefined };

@@ -9,7 +9,7 @@ import {
   type StoredRecord,
 } from "@throughline/core";
 import type { HoldBack } from "./held-deltas.ts";
-import { isReply } from "./live-turn.ts";
+import { isReply } from "./message-parts.ts";
 import { hasReplyAfter } from "./recover-reply.ts";
 import { readTurnMark, type TurnMark } from "./turn-mark.ts";
 import { textOfContent } from "./window-facts.ts";

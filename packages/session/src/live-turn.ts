@@ -1,5 +1,6 @@
-import type { ChatDelta, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { isFields, sessionRefText } from "@throughline/core/internal";
+import type { ChatDelta, SessionRef, SessionStore } from "@throughline/core";
+import { sessionRefText } from "@throughline/core/internal";
+import { isReply } from "./message-parts.ts";
 import type { SessionTurnEvent } from "./session-event.ts";
 import { deltaEvent, type TurnStreamEvent } from "./turn-stream-event.ts";
 import type { Turn } from "./turn.ts";
@@ -71,12 +72,6 @@ export class LiveTurn {
   #push(event: TurnStreamEvent): void {
     for (const reader of this.#readers.keys()) reader.push(event);
   }
-}
-
-/** Returns whether a record is a reply of the model. */
-export function isReply({ side, record }: StoredRecord): boolean {
-  const { type, message } = record;
-  return !side && type === "message" && isFields(message) && message["role"] === "assistant";
 }
 
 const turnsOf = new WeakMap<SessionStore, Map<string, LiveTurn>>();

@@ -7,8 +7,9 @@ import {
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
-import { isFields } from "@throughline/core/internal";
+import { isReply } from "./message-parts.ts";
 import type { Emit } from "./session-event.ts";
+import { textOfContent } from "./window-facts.ts";
 
 /**
  * Reads what was shown of the reply of the open turn.
@@ -57,19 +58,11 @@ export async function recoverReply(
 
 /** Returns whether the log has a reply with a greater seq, such as the one that a partial is the beginning of. */
 export async function hasReplyAfter(store: SessionStore, ref: SessionRef, afterSeq: number): Promise<boolean> {
-  for await (const { records } of store.read(ref, { afterSeq }))
-    for (const { side, record } of records) {
-      const { message } = record;
-      if (!side && record.type === "message" && isFields(message) && message["role"] === "assistant") return true;
-    }
+  for await (const { records } of store.read(ref, { afterSeq })) if (records.some(isReply)) return true;
   return false;
 }
 
 /** Counts the characters of a recovered reply. */
 export function recoveredCharacters(draft: RecordDraft): number {
-  const { content } = draft["message"] as AssistantMessage;
-  return (Array.isArray(content) ? content : []).reduce(
-    (sum: number, block) => sum + (block.type === "text" ? (block as { readonly text: string }).text.length : 0),
-    0,
-  );
+  return textOfContent((draft["message"] as AssistantMessage).content).length;
 }

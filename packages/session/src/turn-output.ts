@@ -8,7 +8,7 @@ import {
   type ToolCallBlock,
 } from "@throughline/core";
 import { type CheckedSchema, issueText, type OutputFormat, type SchemaIssue } from "@throughline/core/internal";
-import { messageDraft, toolCallsOf } from "./message-parts.ts";
+import { lastReply, messageDraft, toolCallsOf } from "./message-parts.ts";
 import { outputTool, type RecordedOutput } from "./output-schema.ts";
 import type { SessionModel } from "./session-options.ts";
 import type { Turn } from "./turn.ts";
@@ -118,10 +118,6 @@ export class TurnOutput {
     this.#last = checked;
     this.#attempts += 1;
   }
-}
-
-function lastReply(messages: readonly Message[]): AssistantMessage | undefined {
-  return messages.findLast((message): message is AssistantMessage => message.role === "assistant");
 }
 
 const noAnswer: Checked = { issues: [{ path: "", message: "the reply ended before an answer was given" }] };
