@@ -1,12 +1,10 @@
 import { closedSchema, requiresAllFields } from "./closed-schema.ts";
 import type { Fields } from "./json-object.ts";
 import type { OutputFormat, ToolChoice } from "./ports.ts";
-
-/** Names a wire format, as the history targets do. */
-type WireFormat = "anthropic" | "openai" | "openai-responses" | "ollama" | "gemini" | "mistral" | "bedrock";
+import type { LimitedApi } from "./provider-limits.ts";
 
 /** Lists the choices beside `auto` that each wire format has. */
-export const wireToolChoices: Readonly<Record<WireFormat, readonly ("none" | "required" | "tool")[]>> = {
+export const wireToolChoices: Readonly<Record<LimitedApi, readonly ("none" | "required" | "tool")[]>> = {
   anthropic: ["none", "required", "tool"],
   openai: ["none", "required", "tool"],
   "openai-responses": ["none", "required", "tool"],
@@ -38,7 +36,7 @@ function choices(field: string, named: Readonly<Record<"auto" | "none" | "requir
 
 const callingConfig = (config: Fields): Fields => ({ toolConfig: { functionCallingConfig: config } });
 
-const toolChoices: Readonly<Record<WireFormat, NamedChoices>> = {
+const toolChoices: Readonly<Record<LimitedApi, NamedChoices>> = {
   anthropic: {
     auto: { tool_choice: { type: "auto" } },
     none: { tool_choice: { type: "none" } },
@@ -67,7 +65,7 @@ const toolChoices: Readonly<Record<WireFormat, NamedChoices>> = {
 };
 
 /** Returns the fields of a request that carry the choice. */
-export function toolChoiceFields(target: WireFormat, choice: ToolChoice): Fields {
+export function toolChoiceFields(target: LimitedApi, choice: ToolChoice): Fields {
   const named = toolChoices[target];
   return typeof choice === "object" ? named.tool(choice.tool) : named[choice];
 }
@@ -78,7 +76,7 @@ function openAiFormat({ name, schema }: OutputFormat): Fields {
   return { name, schema: isStrict ? closed : schema, strict: isStrict };
 }
 
-const outputs: Readonly<Record<WireFormat, (format: OutputFormat) => Fields | null>> = {
+const outputs: Readonly<Record<LimitedApi, (format: OutputFormat) => Fields | null>> = {
   anthropic: ({ schema }) => {
     const closed = closedSchema(schema);
     return closed === null ? null : { output_config: { format: { type: "json_schema", schema: closed } } };
@@ -98,6 +96,6 @@ const outputs: Readonly<Record<WireFormat, (format: OutputFormat) => Fields | nu
 };
 
 /** Returns the fields that ask for an answer in JSON; null when the provider's JSON mode cannot take the schema. */
-export function outputFields(target: WireFormat, format: OutputFormat): Fields | null {
+export function outputFields(target: LimitedApi, format: OutputFormat): Fields | null {
   return outputs[target](format);
 }

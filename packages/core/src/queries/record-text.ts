@@ -63,7 +63,8 @@ function blockText(block: Fields): string {
   }
 }
 
-function messageOf(record: SessionRecord): Fields | null {
+/** Returns the message of a message record, or null for any other record. */
+export function messageOf(record: SessionRecord): Fields | null {
   const message = record["message"];
   return record.type === "message" && isFields(message) ? message : null;
 }

@@ -140,7 +140,7 @@ function countOrNull(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
 }
 
-function memberText(value: unknown, member: string): string | null {
+export function memberText(value: unknown, member: string): string | null {
   return typeof value === "object" && value !== null ? textOrNull((value as Record<string, unknown>)[member]) : null;
 }
 

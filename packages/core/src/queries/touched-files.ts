@@ -1,6 +1,7 @@
 import { pathArgumentNames, writeToolNames } from "../file-tool-names.ts";
 import { type Fields, isFields } from "../json-object.ts";
 import type { SessionRecord } from "../record.ts";
+import { messageOf } from "./record-text.ts";
 
 /** Describes a call of a tool that writes a file. */
 export interface FileTouch {
@@ -109,9 +110,4 @@ export function isFailedTool(record: SessionRecord): boolean {
   const { role, isError, exitCode } = messageOf(record) ?? {};
   if (role === "bashExecution") return typeof exitCode === "number" && exitCode !== 0;
   return role === "toolResult" && isError === true;
-}
-
-function messageOf(record: SessionRecord): Fields | null {
-  const message = record["message"];
-  return record.type === "message" && isFields(message) ? message : null;
 }

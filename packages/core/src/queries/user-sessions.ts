@@ -1,10 +1,10 @@
-import { isFields } from "../json-object.ts";
 import { refused } from "../refused.ts";
 import { agentOfKey, sessionKeyAliases } from "../session-key.ts";
 import type { SessionRef } from "../session-ref.ts";
 import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
 import { listSessions } from "./resolve-session.ts";
+import { memberText } from "./session-row.ts";
 
 /** Names the sessions of a user: a namespace of its own, or the beginning of keys. */
 export interface UserSessions {
@@ -70,7 +70,7 @@ export async function findUserSessions(
       found.push({ ref, sessionId, because: "key" });
       continue;
     }
-    const origin = originOf(entry);
+    const origin = memberText(entry["forkedFrom"], "sessionId");
     if (origin !== null) addTo(forks, origin, state);
     if (typeof entry.spawnedBy === "string") addTo(spawned, entry.spawnedBy, state);
   }
@@ -103,9 +103,4 @@ function addTo(lists: Map<string, SessionState[]>, name: string, state: SessionS
   const list = lists.get(name);
   if (list === undefined) lists.set(name, [state]);
   else list.push(state);
-}
-
-function originOf({ forkedFrom }: SessionState["entry"]): string | null {
-  const sessionId = isFields(forkedFrom) ? forkedFrom["sessionId"] : null;
-  return typeof sessionId === "string" ? sessionId : null;
 }
