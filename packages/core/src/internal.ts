@@ -144,6 +144,7 @@ export type { SessionAddress } from "./session-ref.ts";
 export type { AppendedRecord, StoreLockOptions } from "./session-store.ts";
 export type { SettingField, SettingFragment, SettingKind, SettingValue } from "./setting-fragment.ts";
 export { sha256Hex } from "./sha256.ts";
+export { storeFiles } from "./store-files.ts";
 export { bulkBatchOf, defaultStoreLimits } from "./store-capabilities.ts";
 export type { StoreLimits } from "./store-capabilities.ts";
 export type {

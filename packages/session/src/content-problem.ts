@@ -1,5 +1,5 @@
 import { ThroughlineError } from "@throughline/core";
-import { findRecordProblem, isFileReference, quote, refused } from "@throughline/core/internal";
+import { findRecordProblem, isFileReference, quote, refused, storeFiles } from "@throughline/core/internal";
 import type { SessionContent } from "./session-options.ts";
 import type { WindowLog } from "./window-log.ts";
 
@@ -23,10 +23,8 @@ export function assertFiles(
 ): Promise<void> | null {
   const blocks = typeof input === "string" ? [] : (input as readonly unknown[]).filter(isFileReference);
   if (blocks.length === 0) return null;
-  const { files, capabilities } = store;
   return (async (): Promise<void> => {
-    if (files === undefined)
-      throw refused("CAPABILITY_UNSUPPORTED", `The store "${capabilities.name}" keeps no files.`, { needs: "files" });
+    const files = storeFiles(store);
     for (const { fileId } of blocks)
       if ((await files.stat(ref, fileId)) === null)
         throw refused("FILE_NOT_FOUND", `The message refers to the file ${quote(fileId)}, which is not there.`, {

@@ -1,4 +1,4 @@
-import type { FilesFacet, SessionStore } from "@throughline/core";
+import type { SessionStore } from "@throughline/core";
 import {
   assertArgument,
   assertKnownOptions,
@@ -7,6 +7,7 @@ import {
   optionKinds,
   type OptionTable,
   refused,
+  storeFiles,
 } from "@throughline/core/internal";
 import type { FileCache } from "./file-contents.ts";
 
@@ -82,28 +83,22 @@ const putTable: OptionTable<PutSessionFile> = {
 
 /** Creates the files of an agent over its store. */
 export function createSessionFiles(store: SessionStore, scope: FileScope, cache: FileCache): SessionFiles {
-  const facet = (): FilesFacet => {
-    if (store.files !== undefined) return store.files;
-    throw refused("CAPABILITY_UNSUPPORTED", `The store "${store.capabilities.name}" keeps no files.`, {
-      needs: "files",
-    });
-  };
   return {
     async put(content, options = {}) {
       assertKnownOptions<PutSessionFile>("files.put", options, putTable);
       const { mediaType, name, ...rest } = options;
-      const { id, bytes } = await facet().put(scope, piecesOf(content), rest);
+      const { id, bytes } = await storeFiles(store).put(scope, piecesOf(content), rest);
       const stated = { ...(mediaType === undefined ? {} : { mediaType }), ...(name === undefined ? {} : { name }) };
       return { id, bytes, sha256: id, block: { type: "file", fileId: id, ...stated, bytes } };
     },
     async *get(id, options) {
       assertArgument("files.get", "id", id, optionKinds.text);
-      yield* facet().get(scope, id, options);
+      yield* storeFiles(store).get(scope, id, options);
     },
     async delete(id) {
       assertArgument("files.delete", "id", id, optionKinds.text);
       cache.forget(scope, id);
-      return facet().delete(scope, id);
+      return storeFiles(store).delete(scope, id);
     },
   };
 }

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
-import type { FilesFacet, SessionStore } from "@throughline/core";
-import { type FileScope, quote, refused } from "@throughline/core/internal";
+import type { FilesFacet } from "@throughline/core";
+import { type FileScope, storeFiles } from "@throughline/core/internal";
 import { z } from "zod";
 import { json, largeJson } from "../http/answer.ts";
 import { type ApiRequest, route, type RouteDefinition } from "../http/route.ts";
@@ -119,11 +119,7 @@ interface AgentFiles {
 
 function filesOf({ view, query, parameters }: ApiRequest<{ readonly agent?: string }>): AgentFiles {
   const agentId = query.agent ?? view.onlyAgent ?? "main";
-  const { files, capabilities }: SessionStore = view.store(agentId);
-  if (files === undefined)
-    throw refused("CAPABILITY_UNSUPPORTED", `The store ${quote(capabilities.name)} keeps no files.`, {
-      needs: "files",
-    });
+  const files = storeFiles(view.store(agentId));
   return { files, scope: { namespace: view.namespace, agentId }, id: decodeSegment(parameters["id"] ?? "") };
 }
 
