@@ -55,7 +55,7 @@ export type { ResetSessionOptions } from "./open-session.ts";
 export { openThread } from "./open-thread.ts";
 export { assertArgument, assertKnownOptions, optionKinds } from "./option-checks.ts";
 export type { OptionKind, OptionTable } from "./option-checks.ts";
-export { modelKind, modelTable, portKinds } from "./port-kinds.ts";
+export { modelKind, modelTable, portKinds, toolChoiceKind } from "./port-kinds.ts";
 export type { Environment, OutputFormat, SessionModel, ToolChoice } from "./ports.ts";
 export {
   draftsFingerprint,

@@ -1,3 +1,4 @@
+import { isFields } from "./json-object.ts";
 import { optionKinds, type OptionKind, type OptionTable } from "./option-checks.ts";
 import type { SessionModel } from "./ports.ts";
 import { thinkingLevels } from "./thinking-levels.ts";
@@ -33,3 +34,9 @@ export const modelTable: OptionTable<SessionModel> = {
 };
 
 export const modelKind: OptionKind = objectOf(modelTable);
+
+export const toolChoiceKind: OptionKind = {
+  expected: '"auto", "none", "required" or { tool }',
+  accepts: (value) =>
+    oneOf(["auto", "none", "required"]).accepts(value) || (isFields(value) && filledText.accepts(value["tool"])),
+};

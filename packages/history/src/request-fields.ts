@@ -10,6 +10,7 @@ import {
   type OutputFormat,
   type ToolChoice,
   toolChoiceFields,
+  toolChoiceKind,
   wireToolChoices,
 } from "@throughline/core/internal";
 import { targetNames, type TargetName } from "./provider-mappings.ts";
@@ -23,12 +24,7 @@ interface RequestFieldsOptions {
 }
 
 const table: OptionTable<RequestFieldsOptions> = {
-  toolChoice: {
-    expected: '"auto", "none", "required" or { tool }',
-    accepts: (value) =>
-      optionKinds.oneOf(["auto", "none", "required"]).accepts(value) ||
-      (isFields(value) && optionKinds.filledText.accepts(value["tool"])),
-  },
+  toolChoice: toolChoiceKind,
   output: {
     expected: "an object with `name` and `schema`",
     accepts: (value) => isFields(value) && optionKinds.filledText.accepts(value["name"]) && isFields(value["schema"]),

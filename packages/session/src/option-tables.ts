@@ -3,6 +3,7 @@ import {
   modelKind,
   optionKinds,
   portKinds,
+  toolChoiceKind,
   type OptionKind,
   type OptionTable,
 } from "@throughline/core/internal";
@@ -26,11 +27,6 @@ const tools: OptionKind = listOf({
   accepts: (value) =>
     objectWith("run").accepts(value) && object.accepts((value as { readonly definition?: unknown }).definition),
 });
-
-const toolChoice: OptionKind = {
-  expected: '"auto", "none", "required" or { tool }',
-  accepts: (value) => oneOf(["auto", "none", "required"]).accepts(value) || isFieldsOf(value, "tool", filledText),
-};
 
 export const sessionsTable: OptionTable<SessionsOptions> = {
   store: required(portKinds.store),
@@ -74,7 +70,7 @@ export const branchTable: OptionTable<BranchTurnOptions> = {
   model: modelKind,
   system: systemPrompt,
   tools,
-  toolChoice,
+  toolChoice: toolChoiceKind,
   output: either(object, callback),
   maxSteps: integer({ min: 1 }),
   leaseMs,
