@@ -19,7 +19,7 @@ import { type AgentContext, homeOf } from "./agent-context.ts";
 import { makeHome, readHomeFile, writeHomeFile } from "./node/home-file.ts";
 
 /** Holds what the user answered, once for a home, about the sessions of other programs. */
-export type SyncConsent = "yes" | "no" | null;
+type SyncConsent = "yes" | "no" | null;
 
 export function readSyncConsent(context: AgentContext): SyncConsent {
   const { answer } = readAnswers(context);
@@ -51,7 +51,7 @@ function consentPath(context: AgentContext): string {
 }
 
 /** Selects what a sync reads. */
-export interface SyncRequest {
+interface SyncRequest {
   /** Lists files and folders that the user named, in addition to the places of programs. */
   readonly paths?: readonly string[];
   /** Names the formats of the programs; null for every program. @default null */

@@ -26,7 +26,7 @@ export type FollowedEvent =
   /** The mark is null when the turn has ended without one, because its process is gone or the session is another. */
   | { readonly kind: "end"; readonly mark: TurnMark | null };
 
-export interface FollowTurnOptions {
+interface FollowTurnOptions {
   readonly store: SessionStore;
   readonly ref: SessionRef;
   /** Holds the state of the session with the open turn. */

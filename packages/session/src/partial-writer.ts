@@ -19,7 +19,7 @@ const flushCharacters = 16 * 1024;
 /** A write that takes longer is reported. */
 const lateMs = 1000;
 
-export interface PartialWriterOptions {
+interface PartialWriterOptions {
   readonly partials: PartialsFacet;
   readonly ref: SessionRef;
   readonly sessionId: string;

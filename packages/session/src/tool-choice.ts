@@ -28,7 +28,7 @@ export function assertToolChoice(choice: ToolChoice, { chat }: SessionModel, too
   });
 }
 
-export interface StepChoiceOptions {
+interface StepChoiceOptions {
   readonly toolChoice: ToolChoice;
   readonly output: TurnOutput | null;
   readonly model: SessionModel;

@@ -4,7 +4,7 @@ import type { SessionRecord } from "../record.ts";
 import { messageOf } from "./record-text.ts";
 
 /** Describes a call of a tool that writes a file. */
-export interface FileTouch {
+interface FileTouch {
   /** States the path as the call states it. */
   readonly path: string;
   readonly tool: string;
