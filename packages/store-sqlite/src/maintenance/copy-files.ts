@@ -7,7 +7,7 @@ import { recordOf } from "../record-rows.ts";
 import { placeOf, type SessionRow } from "../rows.ts";
 import type { StoreContext } from "../store-context.ts";
 import type { StoreHandle } from "../store-handle.ts";
-import { readable } from "./record-reader.ts";
+import { readable } from "./readable.ts";
 import { fileRows, type FileRow } from "./verify-files.ts";
 
 /** The table of references is not read, because the records state them too. */

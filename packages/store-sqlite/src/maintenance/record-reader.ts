@@ -1,4 +1,3 @@
-import { hasErrorCode } from "@throughline/core";
 import type { Connection } from "../connection.ts";
 import { inOneSnapshot } from "../one-snapshot.ts";
 import { recordOf, rowOf } from "../record-rows.ts";
@@ -7,16 +6,7 @@ import { placeOf } from "../rows.ts";
 import { isDamage } from "../sqlite-errors.ts";
 import type { RecordContentRow, Session, SessionRow } from "../rows.ts";
 import type { StoreHandle } from "../store-handle.ts";
-
-/** Returns the result, or undefined where the file is damaged. */
-export async function readable<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isDamage(error) || hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return undefined;
-    throw error;
-  }
-}
+import { readable } from "./readable.ts";
 
 type WholeRow = RecordContentRow & {
   readonly session: Session;

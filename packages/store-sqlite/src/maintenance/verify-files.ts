@@ -3,6 +3,7 @@ import { createFinding } from "@throughline/core/internal";
 import { fileChunkBytes } from "@throughline/store-kit/internal";
 import type { Connection } from "../connection.ts";
 import type { StoreHandle } from "../store-handle.ts";
+import { readable } from "./readable.ts";
 
 /** Names a file of a store, with what its row states. */
 export interface FileRow {
@@ -53,16 +54,6 @@ export async function* verifyFiles(
     for (const row of next.value)
       if ((await readable(() => isWhole(handle, files, row, { full, signal }))) !== true)
         yield damaged(`the file ${row.id}`);
-  }
-}
-
-/** Returns undefined where the file is damaged. */
-async function readable<Value>(read: () => Promise<Value>): Promise<Value | undefined> {
-  try {
-    return await read();
-  } catch (error) {
-    if (hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return undefined;
-    throw error;
   }
 }
 
