@@ -1,4 +1,4 @@
-import { type AppendedRecord, fileIdsOf, monotonicMs, storedRecord } from "@throughline/core/internal";
+import { type AppendedRecord, monotonicMs, storedRecord } from "@throughline/core/internal";
 import {
   type AppendResult,
   hasErrorCode,
@@ -43,6 +43,8 @@ export interface WrittenAppend {
 
 export interface WaitingAppend {
   readonly request: AppendRequest;
+  /** Lists the stored files that its records refer to. */
+  readonly fileIds: readonly string[];
   readonly isForDisk: boolean;
   /** Is true when all records must be searched for an id or a key. A new key is in none of them. */
   readonly needsWhole: boolean;
@@ -184,10 +186,7 @@ export class AppendBatch implements LockWants<SessionRow> {
       try {
         const nowMs = this.#context.clock.nowMs();
         const plan = planOn(held, this.#agent.log.image.keyed, request, nowMs);
-        this.#agent.stored.assertReferred(
-          held.row.sessionId,
-          request.prepared.flatMap(({ fields }) => fileIdsOf(fields)),
-        );
+        this.#agent.stored.assertReferred(held.row.sessionId, next.fileIds);
         const staged = plan.result.replayed
           ? standAgain(held, request, plan.result.records[0]?.seq)
           : stageAppend(this.#context, held, { request, plan, nowMs }, this.#agent.folder);

@@ -61,7 +61,7 @@ class AppendQueue {
   }
 
   /** @throws {ThroughlineError} the errors of the contract's `append`; ABORTED while it waits */
-  append(request: AppendRequest): Promise<WrittenAppend> {
+  append(request: AppendRequest, fileIds: readonly string[]): Promise<WrittenAppend> {
     return new Promise((resolve, reject) => {
       const { signal } = request.options;
       const nth = ++this.#count;
@@ -70,7 +70,17 @@ class AppendQueue {
       for (const { isIdGiven } of prepared) needsWhole ||= isIdGiven;
       const isForDisk = durability === "disk";
       const sinceMs = monotonicMs();
-      const waiting: WaitingAppend = { request, isForDisk, needsWhole, sinceMs, nth, isAlone: false, resolve, reject };
+      const waiting: WaitingAppend = {
+        request,
+        fileIds,
+        isForDisk,
+        needsWhole,
+        sinceMs,
+        nth,
+        isAlone: false,
+        resolve,
+        reject,
+      };
       if (signal !== undefined) this.#abortWith(signal, waiting);
       this.#waiting.add(waiting);
       if (!this.isRunning) void this.#run();

@@ -118,8 +118,8 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const { ids, clock } = this.#context;
       const request = prepareAppend(drafts, options, { capabilities: this.capabilities, ids, clock });
-      const append = (): Promise<WrittenAppend> => this.#queues.of(agent, ref).append(request);
       const referred = request.prepared.flatMap(({ fields }) => fileIdsOf(fields));
+      const append = (): Promise<WrittenAppend> => this.#queues.of(agent, ref).append(request, referred);
       const { result, events, flushed } =
         referred.length === 0 ? await append() : await appendReferring(agent, ref, referred, append);
       if (flushed !== null) await flushed;
