@@ -62,6 +62,15 @@ export function afterCommit<T>(path: string, work: () => T): T {
   }
 }
 
+/** Waits for work that follows a commit. Its failure has the outcome "unknown", because the commit was applied. */
+export async function afterCommitAsync<T>(path: string, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    throw outcomeUnknown(error, path);
+  }
+}
+
 export function outcomeUnknown(error: unknown, path: string): ThroughlineError {
   const ours = fileError(error, path);
   if (ours.outcome === "unknown") return ours;

@@ -23,7 +23,7 @@ import type { WrittenAppend } from "./append-batch.ts";
 import { AppendQueues } from "./append-queue.ts";
 import { DerivedFiles } from "./derived-files.ts";
 import { entriesMark } from "./entries-mark.ts";
-import { afterCommit, fileError, outcomeUnknown, withFileErrors } from "./file-work.ts";
+import { afterCommit, afterCommitAsync, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
 import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
@@ -255,7 +255,7 @@ class JsonlStore implements core.SessionStore {
       kit.assertRedaction(ids, options);
       const agent = this.#agent(ref);
       const result = await redactSession(this.#scope(agent, "disk"), ref, ids, options);
-      await settled(agent, recountFiles(agent, ref, result.seqs));
+      await afterCommitAsync(agent.folder.agent, recountFiles(agent, ref, result.seqs));
       if ((options.entryFields ?? []).length > 0) await this.#derived.purge(agent);
       return result;
     });
@@ -380,18 +380,9 @@ class JsonlStore implements core.SessionStore {
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scope(agent, "disk"), ref, forked);
       await agent.log.flushed();
-      await settled(agent, recountFork(agent, ref, row));
+      await afterCommitAsync(agent.folder.agent, recountFork(agent, ref, row));
       this.#derived.schedule(agent);
       return afterCommit(agent.folder.agent, () => agent.state(row));
     });
-  }
-}
-
-/** The change is on the disk, so a failure of what follows it does not say that it was not applied. */
-async function settled({ folder }: AgentSessionFiles, work: Promise<void>): Promise<void> {
-  try {
-    await work;
-  } catch (error) {
-    throw outcomeUnknown(error, folder.agent);
   }
 }

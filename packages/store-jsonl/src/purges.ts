@@ -1,7 +1,7 @@
 import { createFinding } from "@throughline/core/internal";
 import { type Finding, hasErrorCode } from "@throughline/core";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
-import { afterCommit, fileError, flushFolder, outcomeUnknown } from "./file-work.ts";
+import { afterCommit, afterCommitAsync, fileError, flushFolder } from "./file-work.ts";
 import { sourceDigestOf } from "./undecodable-entry.ts";
 import { removeCopies, removeTranscripts } from "./session-copies.ts";
 import type { Files } from "./files.ts";
@@ -36,9 +36,7 @@ export class Purges {
   finish(): Promise<void> {
     this.#next ??= this.#running.then(() => {
       this.#next = null;
-      const finished = this.#finishAll(undefined).catch((error: unknown) => {
-        throw outcomeUnknown(error, this.#agent.folder.sessions);
-      });
+      const finished = afterCommitAsync(this.#agent.folder.sessions, this.#finishAll(undefined));
       this.#running = finished.catch(() => undefined);
       return finished;
     });
