@@ -87,8 +87,7 @@ export const fileRoutes: readonly RouteDefinition[] = [
     handle: async (request) => {
       const { files, scope, id } = filesOf(request);
       const { from, to } = request.query;
-      const range = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) };
-      const pieces = files.get(scope, id, { ...range, signal: request.signal })[Symbol.asyncIterator]();
+      const pieces = files.get(scope, id, { from, to, signal: request.signal })[Symbol.asyncIterator]();
       // A file that is not there, and a range outside of it, are refused before the status is sent.
       const first = await pieces.next();
       const headers = { "content-disposition": "attachment" };

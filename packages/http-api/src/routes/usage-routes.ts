@@ -98,7 +98,7 @@ export const usageRoutes: readonly RouteDefinition[] = [
         unpricedModels,
         pricesAsOf,
         unread: unread
-          .filter(({ agentId }) => isReached(view, agentId) && (query.agent ?? agentId) === agentId)
+          .filter(({ agentId }) => view.isSeen(agentId) && (query.agent ?? agentId) === agentId)
           .map(({ error, ...session }) => ({ ...session, code: error.code, message: error.message })),
       });
     },
@@ -109,10 +109,6 @@ export const usageRoutes: readonly RouteDefinition[] = [
 function usageQuery(view: View, { agent, program, ...rest }: UsageRequest): UsageQuery {
   if (agent !== undefined) view.store(agent);
   const isWanted = (row: SessionRow): boolean =>
-    isReached(view, row.agentId) && (program === undefined || program.includes(row.program ?? "own"));
+    view.isSeen(row.agentId) && (program === undefined || program.includes(row.program ?? "own"));
   return { ...present({ ...rest, agentId: agent }), namespace: view.namespace, isWanted };
-}
-
-function isReached({ token: { agents } }: View, agentId: string): boolean {
-  return agents === "*" || agents.includes(agentId);
 }

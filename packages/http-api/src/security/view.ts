@@ -16,6 +16,8 @@ export interface View {
    *   named
    */
   store(agentId: string | undefined): SessionStore;
+  /** Returns whether the token reaches sessions of an agent. */
+  isSeen(agentId: string): boolean;
   /**
    * Throws SESSION_NOT_FOUND for a session outside the view, exactly as for a missing session, so that a token cannot
    * probe for keys.
@@ -40,6 +42,7 @@ export function createView(store: SessionStore, token: TokenInfo, named: string 
       if (token.scopes.includes(scope)) return;
       throw refused("FORBIDDEN", `The token has no scope "${scope}".`, { needs: scope, scopes: token.scopes });
     },
+    isSeen,
     store(agentId) {
       if (agents === "*") return store;
       if (agentId === undefined)
