@@ -1,4 +1,5 @@
 import { type SessionStore, ThroughlineError } from "@throughline/core";
+import { KeyedQueues } from "@throughline/core/internal";
 import { openUsage, type UsageQuery, type UsageReader, type UsageReport } from "./open-usage.ts";
 
 /** Answers questions one after another, so that two callers do not read the same records at once. */
@@ -13,7 +14,7 @@ export interface UsageQueue {
 export function createUsageQueue(store: SessionStore): UsageQueue {
   const closing = new AbortController();
   let reader: UsageReader | null = null;
-  let last: Promise<unknown> = Promise.resolve();
+  const queues = new KeyedQueues();
   const answer = async (query: UsageQuery): Promise<UsageReport> => {
     const signal = query.signal === undefined ? closing.signal : AbortSignal.any([query.signal, closing.signal]);
     if (signal.aborted) throw new ThroughlineError("ABORTED", "The count was aborted.", { cause: signal.reason });
@@ -21,14 +22,10 @@ export function createUsageQueue(store: SessionStore): UsageQueue {
     return reader.report({ ...query, signal });
   };
   return {
-    report(query) {
-      const report = last.then(() => answer(query));
-      last = report.catch(() => null);
-      return report;
-    },
+    report: (query) => queues.run("", () => answer(query)),
     async close() {
       closing.abort();
-      await last;
+      await queues.settled();
       reader?.close();
       reader = null;
     },
