@@ -62,18 +62,18 @@ export function namedSession(headers: IncomingHttpHeaders, split: SplitRequest |
 }
 
 /** Maps the product at the start of `user-agent` to the format of the program. */
-const clientsByProduct: Readonly<Record<string, string>> = {
-  "claude-cli": "claude-code",
-  "claude-code": "claude-code",
-  codex_cli_rs: "codex",
-  codex_exec: "codex",
-  codex_vscode: "codex",
-  "codex-tui": "codex",
-  opencode: "opencode",
-  geminicli: "gemini",
-  openclaw: "openclaw",
-  pi: "pi",
-};
+const clientsByProduct: ReadonlyMap<string, string> = new Map([
+  ["claude-cli", "claude-code"],
+  ["claude-code", "claude-code"],
+  ["codex_cli_rs", "codex"],
+  ["codex_exec", "codex"],
+  ["codex_vscode", "codex"],
+  ["codex-tui", "codex"],
+  ["opencode", "opencode"],
+  ["geminicli", "gemini"],
+  ["openclaw", "openclaw"],
+  ["pi", "pi"],
+]);
 
 /** Names the program that sent a request, by its own headers; null for any other program. */
 export function clientOf(headers: IncomingHttpHeaders): string | null {
@@ -82,7 +82,7 @@ export function clientOf(headers: IncomingHttpHeaders): string | null {
   if (textOf(headers["x-opencode-session"]) !== null) return "opencode";
   if (textOf(headers["x-openclaw-session-key"]) !== null) return "openclaw";
   const product = /^[\w.-]{1,40}/.exec(headers["user-agent"] ?? "")?.[0].toLowerCase() ?? "";
-  return Object.hasOwn(clientsByProduct, product) ? (clientsByProduct[product] ?? null) : null;
+  return clientsByProduct.get(product) ?? null;
 }
 
 /** A sub-agent of Codex has its own thread within the session, so the session id alone would merge conversations. */
