@@ -4,16 +4,18 @@ import { placeOf, type RowPlace } from "./copy-rows.ts";
 import { refOf, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
+/** Lists the columns of a reference without the session and the tenant. */
+export const referenceColumns: string = "seq, place, namespace, agent_id, file_id";
+
 /** A fork shows the records of its origin, so it refers to their files too. */
 export async function shareReferences(
   { schema, found: { layout } }: StoreContext,
   run: RunStatement,
   { origin, fork, atSeq }: { readonly origin: DatabaseRow; readonly fork: DatabaseRow; readonly atSeq: number },
 ): Promise<void> {
-  const columns = "seq, place, namespace, agent_id, file_id";
   await run(
-    `INSERT INTO ${schema}.file_references (${layout.first("tenant")}session_no, ${columns})
-     SELECT ${layout.first("r.tenant")}$1::bigint, ${columns} FROM ${schema}.file_references r
+    `INSERT INTO ${schema}.file_references (${layout.first("tenant")}session_no, ${referenceColumns})
+     SELECT ${layout.first("r.tenant")}$1::bigint, ${referenceColumns} FROM ${schema}.file_references r
      WHERE r.session_no = $2 AND r.seq <= $3${layout.and("r", "$4")}`,
     [fork["session_no"], origin["session_no"], atSeq, ...layout.values(refOf(origin))],
   );

@@ -1,11 +1,9 @@
 import type { FileScope } from "@throughline/core/internal";
 import { type CopiedNumber, placeOf, type RowPlace } from "./copy-rows.ts";
-import { deleteUnused, idsOf } from "./file-references.ts";
+import { deleteUnused, idsOf, referenceColumns } from "./file-references.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import { databaseNowMs } from "./store-clock.ts";
 import type { StoreContext } from "./store-context.ts";
-
-const referenceColumns = "seq, place, namespace, agent_id, file_id";
 
 interface Side {
   readonly no: string;
