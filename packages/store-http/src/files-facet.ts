@@ -6,11 +6,10 @@ import {
   assertNamespace,
   type FileScope,
   type ListedFile,
-  quote,
   refused,
   type StoredFile,
 } from "@throughline/core/internal";
-import type { HandleLife } from "@throughline/store-kit/internal";
+import { assertPiece, damagedFile, fileNotFound, fileTooLarge, type HandleLife } from "@throughline/store-kit/internal";
 import type { HttpRequest } from "./client/http-client.ts";
 import { type Connection, readFailure } from "./connection.ts";
 
@@ -40,7 +39,7 @@ export function createFilesFacet({ connection, capabilities, life }: FilesOption
     async *get(scope, id, { from = 0, to, signal } = {}) {
       begin(scope, signal);
       const file = await statOf(connection, scope, id, signal);
-      if (file === null) throw refused("FILE_NOT_FOUND", `There is no file ${quote(id)}.`, { fileId: id });
+      if (file === null) throw fileNotFound(id);
       const end = to ?? file.bytes;
       const isRange = [from, end].every((at) => Number.isSafeInteger(at) && at >= 0) && from <= end;
       if (!isRange || end > file.bytes)
@@ -56,10 +55,7 @@ export function createFilesFacet({ connection, capabilities, life }: FilesOption
         hash?.update(bytes);
         yield bytes;
       }
-      if (hash !== null && hash.digest("hex") !== id)
-        throw refused("STORE_CORRUPT", `The file ${quote(id)} is damaged: its bytes are not those that were put.`, {
-          fileId: id,
-        });
+      if (hash !== null && hash.digest("hex") !== id) throw damagedFile(id);
     },
     async stat(scope, id) {
       begin(scope);
@@ -116,7 +112,7 @@ async function readRange(
   const request = fileRequest(scope, id);
   const query = { ...request.query, ...range };
   try {
-    const response = await client.send({ ...request, query, ...(signal === undefined ? {} : { signal }) });
+    const response = await client.send({ ...request, query, signal });
     return new Uint8Array(await response.arrayBuffer());
   } catch (error) {
     if (signal?.aborted === true) throw abortedBefore("the file was read", signal);
@@ -148,7 +144,7 @@ async function put(connection: Connection, scope: FileScope, given: PutContent):
       query: { agent: scope.agentId },
       headers: { "content-type": "application/octet-stream" },
       stream,
-      ...(signal === undefined ? {} : { signal }),
+      signal,
     });
     const { file } = (await response.json()) as WireFile;
     if (file === null) throw refused("INTERNAL", "The server kept no file.");
@@ -169,10 +165,9 @@ async function* checked(
   let bytes = 0;
   try {
     for await (const piece of content) {
-      if (!((piece as unknown) instanceof Uint8Array))
-        throw refused("INPUT_INVALID", "The content of a file is bytes: each piece must be a Uint8Array.");
+      assertPiece(piece);
       bytes += piece.byteLength;
-      if (bytes > most) throw refused("FILE_TOO_LARGE", `The file has more than ${most} bytes.`, { limit: most });
+      if (bytes > most) throw fileTooLarge(most);
       if (signal?.aborted === true) throw abortedBefore("the file was kept", signal);
       // The connection holds the piece while the sender may use its buffer again.
       yield Uint8Array.from(piece);

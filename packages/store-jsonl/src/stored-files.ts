@@ -1,6 +1,12 @@
 import { fileIdsOf, type FileScope, type ListedFile } from "@throughline/core/internal";
 import type { SessionRecord } from "@throughline/core";
-import { type FileBackend, fileChunkBytes, type FileUpload, type KeptFile } from "@throughline/store-kit/internal";
+import {
+  type FileBackend,
+  fileChunkBytes,
+  type FileUpload,
+  type KeptFile,
+  uploadEndsMs,
+} from "@throughline/store-kit/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import { ageMsOf, appendAll, flushFolder, makeFolders, openIfThere, readRange, withFileErrors } from "./file-work.ts";
 import { FileReferences, LostReferences } from "./file-references.ts";
@@ -9,8 +15,6 @@ import type { StoreContext } from "./store-context.ts";
 
 const partEnd = ".part";
 const codedEnd = ".coded";
-/** An upload that has not changed for this time belongs to a process that was killed. */
-const uploadEndsMs = 24 * 60 * 60 * 1000;
 
 /** The last bytes of a coded file: the id of its upload, and its size before it was coded. */
 const uploadLength = 36;

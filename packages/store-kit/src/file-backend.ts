@@ -1,6 +1,9 @@
 import type { FileScope, ListedFile, StoredFile } from "@throughline/core/internal";
 import type { Awaitable } from "./awaitable.ts";
 
+/** Limits the time of an upload, in milliseconds. One that has not ended after it belongs to a process that was killed. */
+export const uploadEndsMs: number = 24 * 60 * 60 * 1000;
+
 /** Names the chunks of a file while it arrives, and afterwards. */
 export interface FileUpload {
   /** Identifies the upload; no other upload of the store ever has this id. */

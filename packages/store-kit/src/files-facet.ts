@@ -16,7 +16,7 @@ import {
   type StoredFile,
   type StoreLimits,
 } from "@throughline/core/internal";
-import type { Clock, FilesFacet } from "@throughline/core";
+import { type Clock, type FilesFacet, hasErrorCode } from "@throughline/core";
 import { assertObjects } from "./assert-arguments.ts";
 import { ask } from "./backend-sessions.ts";
 import type { FileBackend, FileUpload, KeptFile } from "./file-backend.ts";
@@ -179,8 +179,27 @@ export function fileNotFound(id: unknown): Error {
   return refused("FILE_NOT_FOUND", `There is no file ${quote(id)}.`, { fileId: id });
 }
 
-function damagedFile(id: string): Error {
+/** Creates the error of a file whose bytes do not fit its id or its size. */
+export function damagedFile(id: string): Error {
   return refused("STORE_CORRUPT", `The file ${quote(id)} is damaged: its bytes are not those that were put.`, {
     fileId: id,
   });
+}
+
+/** Reads a file to its end, which compares it with its id. Returns whether the comparison found no damage. */
+export async function isFileIntact(
+  files: FilesFacet,
+  scope: FileScope,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<boolean> {
+  try {
+    for await (const _piece of files.get(scope, id, { signal }));
+    return true;
+  } catch (error) {
+    if (hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return false;
+    // The file may be deleted between any two reads.
+    if (hasErrorCode(error, "FILE_NOT_FOUND")) return true;
+    throw error;
+  }
 }

@@ -1,8 +1,9 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { assertKeyFits, assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
+export { uploadEndsMs } from "./file-backend.ts";
 export type { FileBackend, FileUpload, KeptFile } from "./file-backend.ts";
-export { createFilesFacet, fileNotFound } from "./files-facet.ts";
-export { fileChunkBytes, receiveFile } from "./receive-file.ts";
+export { createFilesFacet, damagedFile, fileNotFound, isFileIntact } from "./files-facet.ts";
+export { assertPiece, fileChunkBytes, fileTooLarge, receiveFile } from "./receive-file.ts";
 export { followSession } from "./follow-session.ts";
 export type { Reached } from "./follow-session.ts";
 export type { HandleLife } from "./handle-life.ts";

@@ -30,8 +30,7 @@ export async function receiveFile(
   const chunk = Buffer.alloc(fileChunkBytes);
   let [bytes, filled, number] = [0, 0, 0];
   for await (const piece of content) {
-    if (!((piece as unknown) instanceof Uint8Array))
-      throw refused("INPUT_INVALID", "The content of a file is bytes: each piece must be a Uint8Array.");
+    assertPiece(piece);
     bytes += piece.byteLength;
     if (bytes > maxBytes) throw fileTooLarge(maxBytes);
     hash.update(piece);
@@ -51,6 +50,13 @@ export async function receiveFile(
   return { id: hash.digest("hex"), bytes };
 }
 
-function fileTooLarge(maxBytes: number): Error {
+/** @throws {ThroughlineError} INPUT_INVALID for a piece that is not bytes */
+export function assertPiece(piece: unknown): void {
+  if (!(piece instanceof Uint8Array))
+    throw refused("INPUT_INVALID", "The content of a file is bytes: each piece must be a Uint8Array.");
+}
+
+/** Creates the error of content that is longer than a bound. */
+export function fileTooLarge(maxBytes: number): Error {
   return refused("FILE_TOO_LARGE", `The file has more than ${maxBytes} bytes.`, { limit: maxBytes });
 }

@@ -1,6 +1,12 @@
 import type { Clock, FilesFacet, RandomSource } from "@throughline/core";
 import { type FileScope, type ListedFile, refused } from "@throughline/core/internal";
-import { createFilesFacet, type FileBackend, type FileUpload, type HandleLife } from "@throughline/store-kit/internal";
+import {
+  createFilesFacet,
+  type FileBackend,
+  type FileUpload,
+  type HandleLife,
+  uploadEndsMs,
+} from "@throughline/store-kit/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { placeOf } from "./copy-rows.ts";
 import { deleteUpload } from "./file-references.ts";
@@ -8,9 +14,6 @@ import { breaksIndex, nativeCode } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import { databaseNowMs } from "./store-clock.ts";
 import type { StoreContext } from "./store-context.ts";
-
-/** An upload that has not ended after this time belongs to a process that was killed. */
-const uploadEndsMs = 24 * 60 * 60 * 1000;
 
 /** A publish is repeated after another one of the same bytes won. */
 const maxAttempts = 8;

@@ -1,6 +1,6 @@
-import { type FilesFacet, type Finding, hasErrorCode } from "@throughline/core";
+import type { FilesFacet, Finding } from "@throughline/core";
 import { abortedBefore, createFinding } from "@throughline/core/internal";
-import { fileChunkBytes } from "@throughline/store-kit/internal";
+import { fileChunkBytes, isFileIntact } from "@throughline/store-kit/internal";
 import type { DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 import type { VerifyOptions } from "./verify-store.ts";
@@ -19,7 +19,8 @@ export async function* verifyFiles(
     const rows = await filesAfter(context, after, signal);
     for (const row of rows) {
       const isWhole = Number(row["chunks"]) === Math.ceil(Number(row["bytes"]) / fileChunkBytes);
-      if (isWhole && (!full || (await isReadable(files, row, signal)))) continue;
+      const scope = { namespace: String(row["namespace"]), agentId: String(row["agent_id"]) };
+      if (isWhole && (!full || (await isFileIntact(files, scope, String(row["file_id"]), signal)))) continue;
       yield createFinding("STORE_DAMAGED", `${path} is damaged: the file ${row["file_id"]} cannot be read.`, { path });
     }
     const last = rows.at(-1);
@@ -41,18 +42,4 @@ function filesAfter(
     [after],
     { signal, isRead: true },
   );
-}
-
-/** Reading a file to its end compares it with its id. */
-async function isReadable(files: FilesFacet, row: DatabaseRow, signal: AbortSignal | undefined): Promise<boolean> {
-  const scope = { namespace: String(row["namespace"]), agentId: String(row["agent_id"]) };
-  try {
-    for await (const _piece of files.get(scope, String(row["file_id"]), signal === undefined ? {} : { signal }));
-    return true;
-  } catch (error) {
-    if (hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return false;
-    // The file may be deleted between any two reads.
-    if (hasErrorCode(error, "FILE_NOT_FOUND")) return true;
-    throw error;
-  }
 }

@@ -6,14 +6,12 @@ import {
   type FileUpload,
   type KeptFile,
   type PayloadCoder,
+  uploadEndsMs,
 } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
 import { deleteFilesSlice, takeOutFile } from "./file-references.ts";
 import type { WriteContext } from "./store-context.ts";
 import type { StoreHandle } from "./store-handle.ts";
-
-/** An upload that has not ended after this time belongs to a process that was killed. */
-const uploadEndsMs = 24 * 60 * 60 * 1000;
 
 /** Keeps files in rows of chunks, so that no transaction is larger than a chunk. */
 export function createFiles(handle: StoreHandle, coder: PayloadCoder, durability: Durability): FilesFacet {

@@ -1,6 +1,6 @@
-import { hasErrorCode, type FilesFacet, type Finding } from "@throughline/core";
+import type { FilesFacet, Finding } from "@throughline/core";
 import { createFinding } from "@throughline/core/internal";
-import { fileChunkBytes } from "@throughline/store-kit/internal";
+import { fileChunkBytes, isFileIntact } from "@throughline/store-kit/internal";
 import type { Connection } from "../connection.ts";
 import type { StoreHandle } from "../store-handle.ts";
 import { readable } from "./readable.ts";
@@ -63,20 +63,9 @@ async function isWhole(
   { file, id, bytes, namespace, agentId }: FileRow,
   { full, signal }: { readonly full: boolean; readonly signal: AbortSignal | undefined },
 ): Promise<boolean> {
-  if (!full) {
-    const chunks = await handle.read(({ database }) => chunkCount(database, file), signal);
-    return chunks === Math.ceil(bytes / fileChunkBytes);
-  }
-  try {
-    // Reading a file to its end compares it with its id.
-    for await (const _piece of files.get({ namespace, agentId }, id, signal === undefined ? {} : { signal }));
-    return true;
-  } catch (error) {
-    if (hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) return false;
-    // The file may be deleted between any two reads.
-    if (hasErrorCode(error, "FILE_NOT_FOUND")) return true;
-    throw error;
-  }
+  if (full) return isFileIntact(files, { namespace, agentId }, id, signal);
+  const chunks = await handle.read(({ database }) => chunkCount(database, file), signal);
+  return chunks === Math.ceil(bytes / fileChunkBytes);
 }
 
 function chunkCount(database: Connection["database"], file: number): number | undefined {
