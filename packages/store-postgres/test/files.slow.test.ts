@@ -171,8 +171,8 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
       await other.list();
       await withClient(url, async (client) => {
         await client.query(`BEGIN; SELECT FROM "${store.schema}".file_chunks WHERE number = 2 FOR UPDATE`);
-        for (const work of [other.files.delete(scope, id), other.remove(refOf("first"), { purge: true })])
-          await expect(work).rejects.toMatchObject({ code: "STORE_UNREACHABLE", outcome: "not-applied" });
+        for (const work of [() => other.files.delete(scope, id), () => other.remove(refOf("first"), { purge: true })])
+          await expect(work()).rejects.toMatchObject({ code: "STORE_UNREACHABLE", outcome: "not-applied" });
         await client.query("ROLLBACK");
       });
       expect(await rowsOf(store.schema)).toEqual([1, 3, 1]);
