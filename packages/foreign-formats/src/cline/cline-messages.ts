@@ -7,6 +7,7 @@ import { isHistoryName } from "../message-samples.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
 import { blocksOf } from "./cline-blocks.ts";
 import { callsOfBlocks, withResults, type OpenCall } from "./cline-results.ts";
+import { countOf } from "../token-count.ts";
 
 const knownFields: ReadonlySet<string> = new Set(["role", "content", "ts"]);
 
@@ -123,10 +124,7 @@ function isOtherModel({ id }: Fields): boolean {
 /** The count of the input includes what was read from the cache and written to it. */
 function usageOf(metrics: unknown): Usage | null {
   if (!isFields(metrics)) return null;
-  const count = (name: string): number => {
-    const value = metrics[name];
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-  };
+  const count = (name: string): number => countOf(metrics[name]);
   const { cost } = metrics;
   const [cacheRead, cacheWrite, output] = [count("cacheReadTokens"), count("cacheWriteTokens"), count("outputTokens")];
   const input = Math.max(0, count("inputTokens") - cacheRead - cacheWrite);

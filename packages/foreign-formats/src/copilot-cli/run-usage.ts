@@ -1,6 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import type { Usage } from "@throughline/core";
 import type { RecordBody } from "../unit-records.ts";
+import { countOf } from "../token-count.ts";
 
 export const provider = "github-copilot";
 
@@ -30,11 +31,7 @@ export class RunUsage {
 
 function countsIn(facts: unknown): Counts {
   const stated = isFields(facts) && isFields(facts["usage"]) ? facts["usage"] : {};
-  const count = (name: string): number => {
-    const value = stated[name];
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-  };
-  return Object.fromEntries(countNames.map((name) => [name, count(name)])) as Counts;
+  return Object.fromEntries(countNames.map((name) => [name, countOf(stated[name])])) as Counts;
 }
 
 function difference(counts: Counts, before: Counts): Counts {

@@ -3,6 +3,7 @@ import { asText, shownText, withShownText } from "../as-text.ts";
 import type { Usage } from "@throughline/core";
 import { recordsFromMessages } from "@throughline/history/gemini";
 import { attempt, callsOf, plainMessage } from "../mapped-messages.ts";
+import { countOf } from "../token-count.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 export interface SentPart {
@@ -195,10 +196,7 @@ function partsOf(content: unknown): readonly Fields[] {
  */
 function usageOf(tokens: unknown): Usage | null {
   if (!isFields(tokens)) return null;
-  const count = (name: string): number => {
-    const value = tokens[name] ?? 0;
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-  };
+  const count = (name: string): number => countOf(tokens[name]);
   const cacheRead = Math.min(count("cached"), count("input"));
   const input = count("input") - cacheRead + count("tool");
   const reasoning = count("thoughts");

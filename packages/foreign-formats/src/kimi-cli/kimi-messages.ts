@@ -3,6 +3,7 @@ import { isFields, type Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/openai";
 import { shownText } from "../as-text.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
+import { countOf } from "../token-count.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 /** Reads what a person said. Null means that it has no known form. */
@@ -44,10 +45,7 @@ export function resultBody({ tool_call_id: id, return_value: value }: Fields, to
 /** The counts of the input exclude cached tokens. */
 export function usageOf(counts: unknown): Usage | null {
   if (!isFields(counts)) return null;
-  const count = (name: string): number => {
-    const value = counts[name] ?? 0;
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-  };
+  const count = (name: string): number => countOf(counts[name]);
   const [input, output] = [count("input_other"), count("output")];
   const [cacheRead, cacheWrite] = [count("input_cache_read"), count("input_cache_creation")];
   const totalTokens = input + output + cacheRead + cacheWrite;

@@ -4,6 +4,7 @@ import { recordsFromMessages } from "@throughline/history/openai";
 import { shownText } from "../as-text.ts";
 import { attempt, plainMessage } from "../mapped-messages.ts";
 import type { RecordBody } from "../unit-records.ts";
+import { countOf } from "../token-count.ts";
 
 const roles: ReadonlyMap<unknown, string> = new Map([
   ["HumanMessage", "user"],
@@ -77,11 +78,9 @@ function bodyOf(message: Fields, { id, name, status, usage_metadata: counts }: F
 function usageOf(counts: unknown): Usage | null {
   if (!isFields(counts)) return null;
   const details = isFields(counts["input_token_details"]) ? counts["input_token_details"] : {};
-  const count = (value: unknown): number =>
-    typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-  const [cacheRead, cacheWrite] = [count(details["cache_read"]), count(details["cache_creation"])];
-  const input = Math.max(0, count(counts["input_tokens"]) - cacheRead - cacheWrite);
-  const output = count(counts["output_tokens"]);
+  const [cacheRead, cacheWrite] = [countOf(details["cache_read"]), countOf(details["cache_creation"])];
+  const input = Math.max(0, countOf(counts["input_tokens"]) - cacheRead - cacheWrite);
+  const output = countOf(counts["output_tokens"]);
   const totalTokens = input + output + cacheRead + cacheWrite;
   return totalTokens === 0 ? null : { input, output, cacheRead, cacheWrite, totalTokens };
 }

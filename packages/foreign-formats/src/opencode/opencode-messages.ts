@@ -5,6 +5,7 @@ import { replyBodies, toldBodies } from "../ai-sdk/ui-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { fieldsWithout, type RecordBody } from "../unit-records.ts";
+import { countOf } from "../token-count.ts";
 
 /** Reads the messages of a session. Each message includes its parts. */
 export class OpencodeMessages implements MessageList {
@@ -180,8 +181,4 @@ function usageOf(tokens: unknown): Usage | null {
   if (totalTokens === 0) return null;
   const usage = { input, output, cacheRead, cacheWrite, totalTokens };
   return reasoning === 0 ? usage : { ...usage, reasoning };
-}
-
-function countOf(value: unknown): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }

@@ -3,6 +3,7 @@ import { isFields, type Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/gemini";
 import { withShownText } from "../as-text.ts";
 import { attempt, partOf, plainMessage } from "../mapped-messages.ts";
+import { countOf } from "../token-count.ts";
 import type { RecordBody } from "../unit-records.ts";
 
 const failures: ReadonlySet<unknown> = new Set(["error", "cancelled"]);
@@ -71,10 +72,7 @@ function draftsOf(message: unknown, role: "user" | "model"): readonly Fields[] |
  */
 export function usageOf(metadata: unknown): Usage | null {
   if (!isFields(metadata)) return null;
-  const count = (name: string): number => {
-    const value = metadata[name] ?? 0;
-    return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
-  };
+  const count = (name: string): number => countOf(metadata[name]);
   const prompt = count("promptTokenCount");
   const cacheRead = Math.min(count("cachedContentTokenCount"), prompt);
   const candidates = count("candidatesTokenCount");
