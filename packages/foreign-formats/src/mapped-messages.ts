@@ -26,6 +26,12 @@ export function partOf(body: RecordBody, responseId: string, isFurtherPart: bool
   return { ...body, message: { ...message, responseId, ...(isFurtherPart ? { fragment: true } : {}) } };
 }
 
+/** The program adds this text for the model. People who read the conversation do not see it. */
+export function asideBody(body: RecordBody, customType: string): RecordBody {
+  const { role, content } = body["message"] as Fields;
+  return role === "user" ? { type: "custom_message", customType, content, display: false } : body;
+}
+
 export function plainMessage(message: object): Fields {
   // The interface of the message has no index signature.
   return message as unknown as Fields;

@@ -19,6 +19,7 @@ import {
   type ParsedLine,
   type UnparsedReason,
 } from "@throughline/openclaw-format/internal";
+import { asText } from "./as-text.ts";
 import type { ForeignReaderOptions, ForeignItem, UnitPlace } from "./foreign-format.ts";
 import { IdNumbers } from "./packed-ids.ts";
 import { headFields, tailFields } from "./sample-units.ts";
@@ -191,6 +192,12 @@ export class UnitRecords {
   tellUnreadable(what: string, recordId: string, { line, byteOffset }: UnitPlace): void {
     const message = `The ${what} of the line cannot be read; it is kept and left out of the context.`;
     this.log.add("RECORD_INVALID", message, { line, byteOffset, recordId });
+  }
+
+  /** @param parent is what the item states as its parent */
+  tellOrphan(parent: unknown, recordId: string, { line, byteOffset }: UnitPlace): void {
+    const message = `The parent ${JSON.stringify(asText(parent).slice(0, 100))} is nowhere in the file before it.`;
+    this.log.add("ORPHAN_PARENT", message, { line, byteOffset, recordId });
   }
 
   /** A list that replaces the conversation was too long, and only its newest elements were read. */

@@ -1,4 +1,5 @@
 import { isFields, type Fields } from "@throughline/core/internal";
+import { agentCompanion } from "../agent-companion.ts";
 import { fileOfLines, type ForeignFormat, type FormatMatch } from "../foreign-format.ts";
 import { isQwenLine } from "../qwen-code/format.ts";
 import { matchOfLines, objectIn } from "../sample-lines.ts";
@@ -32,14 +33,7 @@ export const claudeCodeFormat: ForeignFormat = {
   ],
   detect: (sample) => matchOfLines(sample, matchOf),
   createReader: createClaudeCodeReader,
-  companion: {
-    path: (file) => (agentFile.test(file.split(/[/\\]/).at(-1) ?? "") ? file.replace(/jsonl$/, "meta.json") : null),
-    entryOf: (text) => {
-      const { description, agentType } = objectIn(text);
-      const title = typeof description === "string" ? { title: description, titleBy: "import" } : {};
-      return { ...title, ...(typeof agentType === "string" ? { displayName: agentType } : {}) };
-    },
-  },
+  companion: agentCompanion(agentFile),
   strayTitles: {
     isSession: (name) => sessionFile.test(name),
     titlesIn: (head) =>

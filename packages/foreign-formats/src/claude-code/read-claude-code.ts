@@ -1,8 +1,8 @@
 import { isFields, type Fields } from "@throughline/core/internal";
-import { asText } from "../as-text.ts";
 import type { Finding, SessionRecord } from "@throughline/core";
 import type { RecordSource } from "@throughline/core/internal";
 import type { ForeignReader, ForeignReaderOptions, ForeignItem, UnitPlace } from "../foreign-format.ts";
+import { asideBody } from "../mapped-messages.ts";
 import { derivedId, fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { editsOf } from "./compactions.ts";
 import { LineChain, type ChainLink, type ChainPlace } from "./line-chain.ts";
@@ -101,7 +101,7 @@ class ClaudeCodeReader implements ForeignReader {
     const bodies = userMessages(content, { details: undefined, nameOf: () => null });
     if (bodies === null) return this.#unreadable(value, link, place);
     const isMeta = value["isMeta"] === true;
-    const said = isMeta ? bodies.map(asideBody) : bodies;
+    const said = isMeta ? bodies.map((body) => asideBody(body, "claude-code.meta")) : bodies;
     return this.#unit(said, value, this.#place(link, value, place));
   }
 
@@ -210,13 +210,10 @@ class ClaudeCodeReader implements ForeignReader {
 
   #place(link: ChainLink, value: Fields, place: UnitPlace): PlacedLine {
     const chainPlace = this.#chain.add(link, place);
-    if (chainPlace.isOrphan) {
-      const message = `The parent ${JSON.stringify(asText(link.parentUuid).slice(0, 100))} is nowhere in the file before it.`;
-      const at = { line: place.line, byteOffset: place.byteOffset, recordId: chainPlace.id };
-      // A continued session begins with lines whose parents are in the file of the earlier session, so those give no
-      // finding.
-      if (chainPlace.parentId !== null || this.#facts.hasBegun) this.#records.log.add("ORPHAN_PARENT", message, at);
-    }
+    // A continued session begins with lines whose parents are in the file of the earlier session, so those give no
+    // finding.
+    if (chainPlace.isOrphan && (chainPlace.parentId !== null || this.#facts.hasBegun))
+      this.#records.tellOrphan(link.parentUuid, chainPlace.id, place);
     if (chainPlace.prelude[0]?.type === "reset") {
       const message =
         "A message follows the beginning of a compacted context in place of its summary: nothing before it counts.";
@@ -294,11 +291,4 @@ function queuedPrompt({ attachment }: Fields): unknown {
 
 function contentOf(message: unknown): unknown {
   return isFields(message) ? message["content"] : undefined;
-}
-
-/** The program adds this text for the model. People who read the conversation do not see it. */
-function asideBody(body: RecordBody): RecordBody {
-  const message = body["message"] as { readonly role: string; readonly content: unknown };
-  if (message.role !== "user") return body;
-  return { type: "custom_message", customType: "claude-code.meta", content: message.content, display: false };
 }

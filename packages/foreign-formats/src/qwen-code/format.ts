@@ -1,6 +1,7 @@
 import { isFields, type Fields } from "@throughline/core/internal";
+import { agentCompanion } from "../agent-companion.ts";
 import { fileOfLines, type ForeignFormat } from "../foreign-format.ts";
-import { matchOfLines, objectIn } from "../sample-lines.ts";
+import { matchOfLines } from "../sample-lines.ts";
 import { createQwenCodeReader } from "./read-qwen-code.ts";
 
 const anyName = /./;
@@ -28,14 +29,7 @@ export const qwenCodeFormat: ForeignFormat = {
   ],
   detect: (sample) => matchOfLines(sample, (line) => (isQwenLine(line) ? "certain" : null)),
   createReader: createQwenCodeReader,
-  companion: {
-    path: (file) => (agentFile.test(file.split(/[/\\]/).at(-1) ?? "") ? file.replace(/jsonl$/, "meta.json") : null),
-    entryOf: (text) => {
-      const { description, agentType } = objectIn(text);
-      const title = typeof description === "string" ? { title: description, titleBy: "import" } : {};
-      return { ...title, ...(typeof agentType === "string" ? { displayName: agentType } : {}) };
-    },
-  },
+  companion: agentCompanion(agentFile),
   resume: (sessionId) => ["qwen", "--resume", sessionId],
 };
 

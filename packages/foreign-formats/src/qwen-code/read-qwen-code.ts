@@ -2,6 +2,7 @@ import type { Finding } from "@throughline/core";
 import { isFields, type Fields, type RecordSource } from "@throughline/core/internal";
 import { asText } from "../as-text.ts";
 import type { ForeignItem, ForeignReader, ForeignReaderOptions, UnitPlace } from "../foreign-format.ts";
+import { asideBody } from "../mapped-messages.ts";
 import { fieldsWithout, UnitRecords, type RecordBody } from "../unit-records.ts";
 import { contentBodies, replyBodies, saidBodies, usageOfEvent } from "./qwen-messages.ts";
 import { SessionFacts } from "./session-facts.ts";
@@ -107,7 +108,7 @@ class QwenCodeReader implements ForeignReader {
     const { subtype, message } = value;
     const bodies = saidBodies(message, null);
     if (!personSubtypes.has(subtype))
-      return this.#message(line, bodies?.map((body) => asideBody(body, subtype)) ?? null);
+      return this.#message(line, bodies?.map((body) => asideBody(body, asideType(subtype))) ?? null);
     if (subtype === undefined) this.#lastPrompt = { text: onlyText(message), headBefore };
     return this.#message(line, bodies);
   }
@@ -223,13 +224,12 @@ class QwenCodeReader implements ForeignReader {
    * The program stops at a parent that is nowhere in the file. After a line that cannot be read the missing parent may
    * be that line, so the line follows the head.
    */
-  #headAfter(parentUuid: unknown, recordId: string, { line, byteOffset }: UnitPlace): string | null {
+  #headAfter(parentUuid: unknown, recordId: string, place: UnitPlace): string | null {
     if (parentUuid === null) return null;
     const number = this.#numberOf(parentUuid);
     if (number !== null) return this.#heads[number] ?? null;
     if (this.#hasGap || parentUuid === undefined) return this.headId;
-    const message = `The parent ${JSON.stringify(asText(parentUuid).slice(0, 100))} is nowhere in the file before it.`;
-    this.#records.log.add("ORPHAN_PARENT", message, { line, byteOffset, recordId });
+    this.#records.tellOrphan(parentUuid, recordId, place);
     return null;
   }
 
@@ -259,12 +259,8 @@ function replyFacts({ value, isFurtherPart }: Line): Parameters<typeof replyBodi
   return { model, usageMetadata, responseId: asText(uuid), isFurtherPart };
 }
 
-/** The program adds this text for the model. People who read the conversation do not see it. */
-function asideBody(body: RecordBody, subtype: unknown): RecordBody {
-  const { role, content } = body["message"] as { readonly role: string; readonly content: unknown };
-  if (role !== "user") return body;
-  const name = typeof subtype === "string" && /^[a-z_]{1,40}$/.test(subtype) ? subtype : "user";
-  return { type: "custom_message", customType: `qwen-code.${name}`, content, display: false };
+function asideType(subtype: unknown): string {
+  return `qwen-code.${typeof subtype === "string" && /^[a-z_]{1,40}$/.test(subtype) ? subtype : "user"}`;
 }
 
 /** Returns the text of a message that is one text and nothing else; empty for any other. */
