@@ -1,3 +1,5 @@
+import { type Fields, isFields } from "@throughline/core/internal";
+
 /** States a secret in a text. */
 export interface SecretText {
   /** Names the rule that found it: `github`, `anthropic`. */
@@ -52,16 +54,23 @@ export async function createSecretFinder(): Promise<SecretFinder> {
   };
 }
 
+/** Returns the texts that stand for the name of a member; null leaves out the member, too. */
+export type NameTexts = (name: string, member: unknown, parent: Fields) => readonly string[] | null;
+
 /** Collects the texts of a JSON value: names and values, each once. */
-export function textsIn(value: unknown): readonly string[] {
+export function textsIn(value: unknown, nameTexts: NameTexts = (name) => [name]): readonly string[] {
   const texts = new Set<string>();
   const values: unknown[] = [value];
   while (values.length > 0) {
     const next = values.pop();
     if (typeof next === "string") texts.add(next);
-    else if (typeof next === "object" && next !== null)
+    // A long list would not fit into the arguments of one push.
+    else if (Array.isArray(next)) for (const member of next as readonly unknown[]) values.push(member);
+    else if (isFields(next))
       for (const [name, member] of Object.entries(next)) {
-        if (!Array.isArray(next)) texts.add(name);
+        const own = nameTexts(name, member, next);
+        if (own === null) continue;
+        for (const text of own) texts.add(text);
         values.push(member);
       }
   }

@@ -1,6 +1,6 @@
 import { createWorkSlices, isFields } from "@throughline/core/internal";
 import type { ReplacedSecrets } from "@throughline/transcript-view/internal";
-import { createSecretFinder, type SecretFinder } from "../secret-texts.ts";
+import { createSecretFinder, type NameTexts, type SecretFinder, textsIn } from "../secret-texts.ts";
 import { homeFolder, type OwnPattern, ownSecrets, planned, type PlannedReplacement, withoutHome } from "./own-rules.ts";
 
 /** A rule reads at most this much at once, so that no search holds up a server. */
@@ -51,7 +51,7 @@ export class SecretScan {
     const slices = this.#slices;
     const owned: OwnedText[] = [];
     for (const { seq, value } of values) {
-      for (const text of textsOf(value)) for (const part of windowsOf(text)) owned.push({ seq, text: part });
+      for (const text of textsIn(value, nameTexts)) for (const part of windowsOf(text)) owned.push({ seq, text: part });
       await slices.next();
     }
     const found = await this.#search(owned);
@@ -125,24 +125,11 @@ function isImageData(name: string, parent: Readonly<Record<string, unknown>>): b
   return name === "data" && (parent["type"] === "image" || parent["type"] === "base64");
 }
 
-function textsOf(value: unknown): readonly string[] {
-  const texts = new Set<string>();
-  const values: unknown[] = [value];
-  while (values.length > 0) {
-    const next = values.pop();
-    if (typeof next === "string") texts.add(next);
-    else if (Array.isArray(next)) values.push(...(next as readonly unknown[]));
-    else if (isFields(next))
-      for (const [name, member] of Object.entries(next)) {
-        if (isImageData(name, next)) continue;
-        texts.add(name);
-        // A rule reads the name of a value beside it.
-        if (typeof member === "string" && /authorization$/i.test(name)) texts.add(`authorization: ${member}`);
-        values.push(member);
-      }
-  }
-  return [...texts];
-}
+const nameTexts: NameTexts = (name, member, parent) => {
+  if (isImageData(name, parent)) return null;
+  // A rule reads the name of a value beside it.
+  return typeof member === "string" && /authorization$/i.test(name) ? [name, `authorization: ${member}`] : [name];
+};
 
 function mapTexts(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);

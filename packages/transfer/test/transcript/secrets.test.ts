@@ -115,6 +115,15 @@ describe("the secrets of a page", () => {
     expect(replaced).toEqual([{ what: "GitHub token", count: 3 }]);
   });
 
+  it("are found behind a list that is longer than the arguments of a call may be", async () => {
+    const store = createMemoryStore();
+    await store.save(pageRef, { sessionId: "s1" }, { ifRevision: null });
+    const list = [...Array.from({ length: 200_000 }, () => 1), planted["GitHub token"]];
+    await store.append(pageRef, [{ ...said("user", "Hi"), native: { list } }]);
+    const { replaced } = await pageTexts(store, { to: "markdown" });
+    expect(replaced).toEqual([{ what: "GitHub token", count: 1 }]);
+  });
+
   it("are also what the user's expressions match, which must be linear", async () => {
     const store = createMemoryStore();
     await store.save(pageRef, { sessionId: "s1" }, { ifRevision: null });
