@@ -75,7 +75,7 @@ export { followRecords } from "./queries/follow-records.ts";
 export { forkToNewSession } from "./queries/fork-to-new-session.ts";
 export { HitGroups, isProse } from "./queries/hit-groups.ts";
 export type { HitGroup } from "./queries/hit-groups.ts";
-export { isFailedTool, touchedFiles } from "./queries/touched-files.ts";
+export { commandText, isFailedTool, touchedFiles, writtenPaths } from "./queries/touched-files.ts";
 export { blocksText, messageRole, recordRole, recordText } from "./queries/record-text.ts";
 export { renameSession } from "./queries/rename-session.ts";
 export {

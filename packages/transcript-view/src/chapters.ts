@@ -1,5 +1,6 @@
-import type { SessionRecord, StoredRecord } from "@throughline/core";
+import type { StoredRecord } from "@throughline/core";
 import { isFailedTool, isFields, touchedFiles } from "@throughline/core/internal";
+import { blocksOf } from "./block-nodes.ts";
 import { promptTitle } from "./prompt-title.ts";
 import type { RowOptions } from "./row-options.ts";
 
@@ -35,15 +36,11 @@ export class ChapterFinder {
     }
     const chapter = this.chapters.at(-1);
     if (chapter === undefined) return;
-    chapter.tools += callCount(record);
+    const { message } = record;
+    const blocks = blocksOf(isFields(message) ? message["content"] : null);
+    chapter.tools += blocks.filter(({ type }) => type === "toolCall").length;
     if (isFailedTool(record)) chapter.errors += 1;
     for (const { path } of touchedFiles(record)) this.#paths.add(path);
     chapter.files = this.#paths.size;
   }
-}
-
-function callCount({ message }: SessionRecord): number {
-  const content = isFields(message) ? message["content"] : null;
-  if (!Array.isArray(content)) return 0;
-  return (content as readonly unknown[]).filter((block) => isFields(block) && block["type"] === "toolCall").length;
 }

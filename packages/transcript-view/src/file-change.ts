@@ -1,4 +1,4 @@
-import { type Fields, isFields } from "@throughline/core/internal";
+import { commandText, type Fields, isFields } from "@throughline/core/internal";
 
 /** States what a call changes in one file, as far as its arguments say. */
 export interface FileChange {
@@ -46,13 +46,6 @@ function textOf(fields: Fields, names: readonly string[]): string | null {
 
 function isPatch(text: unknown): text is string {
   return typeof text === "string" && (text.includes("*** Begin Patch") || text.startsWith("--- "));
-}
-
-/** Codex runs patches as a command of its shell. */
-function commandText({ command, cmd }: Fields): string {
-  const text = command ?? cmd;
-  const parts: readonly unknown[] = Array.isArray(text) ? text : [text];
-  return parts.filter((part) => typeof part === "string").join("\n");
 }
 
 const begin = "*** Begin Patch";

@@ -4,9 +4,7 @@ import { blocksOf, messageNodes, textOf } from "./block-nodes.ts";
 import { markdownTree } from "./markdown-tree.ts";
 import type { RowOptions } from "./row-options.ts";
 import { sizeText } from "./text-blocks.ts";
-import type { RowBadge, TranscriptRow } from "./transcript-row.ts";
-
-type RowContent = Pick<TranscriptRow, "kind" | "title" | "detail" | "badges" | "fold" | "tree">;
+import type { RowBadge, RowContent } from "./transcript-row.ts";
 
 const empty = { detail: "", badges: [], fold: "none", tree: [] } as const;
 

@@ -1,10 +1,10 @@
-import { type Fields, isFields, pathArgumentNames, touchedFiles, type Steps } from "@throughline/core/internal";
+import { type Fields, isFields, pathArgumentNames, type Steps, writtenPaths } from "@throughline/core/internal";
 import { blocksOf, cutBlock, cutNote, outputNodes, textOf } from "./block-nodes.ts";
 import { changedLines, diffBlock, diffLines } from "./diff-lines.ts";
 import { fileChangeOf, structuredPatchOf } from "./file-change.ts";
 import type { RowOptions } from "./row-options.ts";
 import { plainBlock, sizeText } from "./text-blocks.ts";
-import type { RowBadge, TranscriptRow } from "./transcript-row.ts";
+import type { RowBadge, RowContent } from "./transcript-row.ts";
 import { element, type ViewNode } from "./view-tree.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -16,8 +16,6 @@ export interface ToolUse {
   result: Fields | null;
   resultMs: number | null;
 }
-
-type RowContent = Pick<TranscriptRow, "kind" | "title" | "detail" | "badges" | "fold" | "tree">;
 
 const mostDetailCharacters = 160;
 const changeLines = 40;
@@ -64,9 +62,7 @@ function durationText(ms: number): string {
 
 /** Returns null for a call that writes no file, or whose change is not known. */
 function* changeOf({ name, args, result }: ToolUse): Steps<readonly string[] | null> {
-  const call = { type: "toolCall", name, arguments: args };
-  const record = { type: "message", id: "", parentId: null, timestamp: "", message: { content: [call] } };
-  if (touchedFiles(record).length === 0) return null;
+  if (writtenPaths(name, args).length === 0) return null;
   const patch = structuredPatchOf(result?.["details"]);
   if (patch !== null) return patch;
   const change = fileChangeOf(args);

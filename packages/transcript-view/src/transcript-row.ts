@@ -41,6 +41,9 @@ export interface TranscriptRow {
   readonly chapter: number | null;
 }
 
+/** Holds what a row shows, without its place. */
+export type RowContent = Pick<TranscriptRow, "kind" | "title" | "detail" | "badges" | "fold" | "tree">;
+
 /** States how much of a session is shown. */
 export type TranscriptLevel = "full" | "compact" | "words";
 export const transcriptLevels: readonly TranscriptLevel[] = ["full", "compact", "words"];

@@ -7,9 +7,8 @@ import { promptTitle } from "./prompt-title.ts";
 import type { RowOptions } from "./row-options.ts";
 import { sizeText } from "./text-blocks.ts";
 import { commandRow, shortText, toolRow, type ToolUse, visibleContent } from "./tool-row.ts";
-import type { RowBadge, TranscriptRow } from "./transcript-row.ts";
+import type { RowBadge, RowContent, TranscriptRow } from "./transcript-row.ts";
 
-type RowContent = Pick<TranscriptRow, "kind" | "title" | "detail" | "badges" | "fold" | "tree">;
 type RowPlace = Pick<TranscriptRow, "seq" | "tsMs" | "isOffBranch">;
 
 /** A call waits for its result, so that both are one row. */

@@ -40,10 +40,15 @@ export function touchedFiles(record: SessionRecord): readonly FileTouch[] {
   for (const block of content as readonly unknown[]) {
     if (!isFields(block) || block["type"] !== "toolCall" || typeof block["name"] !== "string") continue;
     const tool = block["name"];
-    for (const path of pathsOf(tool.toLowerCase(), block["arguments"]))
-      if (path !== "" && !touches.has(path)) touches.set(path, { path, tool });
+    for (const path of writtenPaths(tool, block["arguments"]))
+      if (!touches.has(path)) touches.set(path, { path, tool });
   }
   return [...touches.values()];
+}
+
+/** Returns the paths that a call with these arguments writes, as it states them. */
+export function writtenPaths(tool: string, args: unknown): readonly string[] {
+  return pathsOf(tool.toLowerCase(), args).filter((path) => path !== "");
 }
 
 function pathsOf(tool: string, given: unknown): readonly string[] {
@@ -61,7 +66,8 @@ function pathsOf(tool: string, given: unknown): readonly string[] {
   ];
 }
 
-function commandText({ command, cmd }: Fields): string {
+/** Returns the command of a call: a text, or its words one a line. */
+export function commandText({ command, cmd }: Fields): string {
   const text = command ?? cmd;
   const parts: readonly unknown[] = Array.isArray(text) ? text : [text];
   return parts.filter((part) => typeof part === "string").join("\n");
