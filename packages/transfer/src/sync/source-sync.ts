@@ -91,11 +91,7 @@ export class SourceSync implements AsyncDisposable {
     await this.#readMemory(store);
     this.#known.begin(changed);
     const { options, onProgress } = this.#options;
-    const given = {
-      ...options,
-      ...(signal === undefined ? {} : { signal }),
-      ...(onProgress === undefined ? {} : { onProgress }),
-    };
+    const given = { ...options, signal, onProgress };
     const readings = this.#readings === null ? {} : { readings: this.#readings };
     const memory = { look: this.#known, handOffs: this.#handOffsOf(store), excludes: this.#excludes, ...readings };
     let last: ImportSource | null = null;
@@ -164,11 +160,9 @@ export class SourceSync implements AsyncDisposable {
   /** True if the store still holds what the last pass has written. */
   async #isHeldBy(store: SessionStore): Promise<boolean> {
     if (this.#witness === null) return this.#known.isEmpty;
-    const { agentId, key, sessionId, sizeBytes } = this.#witness;
-    const { namespace = "" } = this.#options.options;
-    const state = await store.load(sessionRef({ key, agentId, namespace }));
-    const receipt = state === null ? null : receiptOf(state.entry);
-    return state?.sessionId === sessionId && receipt !== null && receipt.sizeBytes >= sizeBytes;
+    const { sessionId, sizeBytes } = this.#witness;
+    const held = await witnessOf(store, this.#witness, this.#options.options.namespace ?? "");
+    return held?.sessionId === sessionId && held.sizeBytes >= sizeBytes;
   }
 
   async #save(store: SessionStore, last: ImportSource | null): Promise<void> {
@@ -228,7 +222,7 @@ function laterWitness(last: ImportSource | null, source: ImportSource): ImportSo
 
 async function witnessOf(
   store: SessionStore,
-  { agentId, key }: ImportSource,
+  { agentId, key }: Pick<ImportSource, "agentId" | "key">,
   namespace: string,
 ): Promise<Witness | null> {
   if (agentId === null || key === null) return null;

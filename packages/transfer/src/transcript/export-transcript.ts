@@ -1,4 +1,4 @@
-import type { SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import type { ReadOptions, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
 import {
   assertKnownOptions,
   createWorkSlices,
@@ -130,12 +130,8 @@ async function surveyRecords(
 }
 
 /** Records that were appended meanwhile are not read. */
-function readOptions(
-  fromSeq: number,
-  toSeq: number,
-  signal: AbortSignal | undefined,
-): { readonly afterSeq: number; readonly beforeSeq: number; readonly signal?: AbortSignal } {
-  return { afterSeq: fromSeq - 1, beforeSeq: toSeq + 1, ...(signal === undefined ? {} : { signal }) };
+function readOptions(fromSeq: number, toSeq: number, signal: AbortSignal | undefined): ReadOptions {
+  return { afterSeq: fromSeq - 1, beforeSeq: toSeq + 1, signal };
 }
 
 type SessionFacts = Omit<FileFacts, "chapters" | "fileNames" | "level" | "part" | "replaced">;
