@@ -1,5 +1,5 @@
 /** Holds where a session worked, as fields of an entry. */
-export interface RepositoryFields {
+interface RepositoryFields {
   readonly repository?: string;
   readonly branch?: string;
 }

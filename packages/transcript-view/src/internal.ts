@@ -1,6 +1,5 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { ChapterFinder } from "./chapters.ts";
-export type { Chapter } from "./chapters.ts";
 export { scanText } from "./file-facts.ts";
 export type { FileFacts, ListedChapter, ReplacedSecrets } from "./file-facts.ts";
 export { createHtmlPrinter } from "./html-printer.ts";

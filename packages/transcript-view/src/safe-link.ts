@@ -2,7 +2,7 @@ const schemes: ReadonlySet<string> = new Set(["http:", "https:", "mailto:"]);
 const mostCharacters = 2048;
 
 /** States where a link leads. */
-export interface SafeLink {
+interface SafeLink {
   readonly href: string;
   /** Holds the host, or the address of a mail; a reader compares it with the text of the link. */
   readonly target: string;

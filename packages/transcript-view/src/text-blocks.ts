@@ -30,7 +30,7 @@ export function* plainBlock(text: string, className: string = ""): Steps<ViewEle
 }
 
 /** States the first lines of a text, and what was cut. */
-export interface CutText {
+interface CutText {
   readonly text: string;
   readonly leftLines: number;
   readonly leftCharacters: number;

@@ -1,16 +1,7 @@
 import type { ViewNode } from "./view-tree.ts";
 
 /** Names what a row shows. `prompt` is a message of a person and starts a chapter; `note` was written by a program. */
-export type RowKind =
-  | "prompt"
-  | "note"
-  | "assistant"
-  | "thinking"
-  | "tool"
-  | "command"
-  | "compaction"
-  | "redacted"
-  | "marker";
+type RowKind = "prompt" | "note" | "assistant" | "thinking" | "tool" | "command" | "compaction" | "redacted" | "marker";
 
 /** A short fact about a row. The tone is no content: each badge says in words what it means. */
 export interface RowBadge {

@@ -90,7 +90,7 @@ export function handOffId(uuid: string): string {
 }
 
 /** True for the ids that `handOffId` returns, and for one in 2^48 others. */
-export function mayBeHandedOff(sessionId: string): boolean {
+function mayBeHandedOff(sessionId: string): boolean {
   const id = sessionId.toLowerCase();
   return id.length === endsAt + 12 && id.slice(endsAt) === endOf(id);
 }

@@ -16,7 +16,7 @@ const comparedBytes = 16 * 1024;
 const lineFeed = 0x0a;
 
 /** Describes a reading at its end, and the session that it wrote. */
-export interface EndedReading {
+interface EndedReading {
   readonly source: TranscriptSource;
   readonly ref: SessionRef;
   readonly sessionId: string;

@@ -4,7 +4,7 @@ import process from "node:process";
 import { fileFacts } from "../node/source-files.ts";
 
 /** Reports that a file of a folder changed; null when the system does not name the file. */
-export type FolderListener = (folder: string, name: string | null) => void;
+type FolderListener = (folder: string, name: string | null) => void;
 
 /**
  * Watches folders with one watch of the system each, never with what is below them: a recursive watch takes one watch a
@@ -21,11 +21,6 @@ export class FolderWatch implements Disposable {
 
   constructor(listener: FolderListener) {
     this.#listener = listener;
-  }
-
-  /** Counts the watches of the system. */
-  get size(): number {
-    return this.#watches.size;
   }
 
   /** Watches a folder. A folder that is watched already stays as it is. */

@@ -29,7 +29,7 @@ import { SecretScan } from "./secret-scan.ts";
 import { partNames, transcriptFileName, type TranscriptOptions, transcriptTable } from "./transcript-options.ts";
 
 /** Describes the files of a transcript before they are written. */
-export interface TranscriptExport {
+interface TranscriptExport {
   /** Holds the state that the files show. */
   readonly state: SessionState;
   /** Lists the names of the files, in order. */

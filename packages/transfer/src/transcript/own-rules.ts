@@ -8,9 +8,9 @@ export interface PlannedReplacement {
   readonly replacement: string;
 }
 
-export const urlPassword = "password in a URL";
-export const authorizationValue = "authorization value";
-export const ownToken = "Throughline token";
+const urlPassword = "password in a URL";
+const authorizationValue = "authorization value";
+const ownToken = "Throughline token";
 export const homeFolder = "home directory";
 const ownPattern = "own pattern";
 
