@@ -7,8 +7,6 @@ import { processOwners } from "@throughline/core/internal/node";
  * machine is known to be gone earlier.
  */
 export const leaseMs = 10_000;
-/** Readers look again after this time: nothing reports a partial, or the death of a process. */
-export const lookMs = 500;
 
 type ChatState = Pick<SessionState, "entry" | "head">;
 

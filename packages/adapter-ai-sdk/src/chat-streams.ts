@@ -1,18 +1,12 @@
 import type { PartialReply } from "@throughline/core";
 import type { Fields } from "@throughline/core/internal";
 import { adapterOptions, type LogView, type MessageChunk } from "@throughline/foreign-formats/internal";
-import { activeStreamOf, leaseMs, LiveStreams, lookMs, streamTurnOf } from "./active-streams.ts";
+import { activeStreamOf, leaseMs, LiveStreams, streamTurnOf } from "./active-streams.ts";
 import type { StoredText } from "./chat-changes.ts";
 import type { ChatLogs, ChatLogsOptions, SavedTexts } from "./chat-logs.ts";
 import { isStreamOver, KeptStream, type ReadMessages, type StreamTarget } from "./kept-stream.ts";
-import { chunksOf } from "./message-chunks.ts";
+import { chunksOf, type Growth } from "./message-chunks.ts";
 import { openAnswer, readOpenText } from "./open-answer.ts";
-
-/** Describes a message that is being written, and after which time it must be read again; null when its stream ended. */
-interface Growth {
-  readonly last: Fields | null;
-  readonly aliveForMs: number | null;
-}
 
 /** Keeps the streams of chats while they answer, and gives them to readers. */
 export class ChatStreams {
@@ -76,7 +70,7 @@ export class ChatStreams {
     const read = async (): Promise<Growth> => {
       const growth =
         isHere && !kept.isOver
-          ? { last: kept.message, aliveForMs: lookMs }
+          ? { last: kept.message, isActive: true }
           : await this.#read(chatId, { streamId, messageId: id });
       id ??= growth.last?.["role"] === "assistant" ? growth.last["id"] : null;
       return growth;
@@ -107,7 +101,7 @@ export class ChatStreams {
     // Another process may have saved a question behind the answer.
     const known = messages.findLast(({ id }) => id === at.messageId) ?? messages.at(-1) ?? null;
     const isActive = activeStreamOf(view.state, clock.nowMs()) === at.streamId;
-    return { last: openAnswer(view, messages, partial) ?? known, aliveForMs: isActive ? lookMs : null };
+    return { last: openAnswer(view, messages, partial) ?? known, isActive };
   }
 
   #target(chatId: string, streamId: string): StreamTarget {
