@@ -1,6 +1,5 @@
 import {
   AbstractChat,
-  type ChatState,
   createUIMessageStreamResponse,
   DefaultChatTransport,
   type UIMessage,
@@ -13,6 +12,7 @@ import { describe, expect, it } from "vitest";
 import type { Clock } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { type ChatStore, createChatStore, type StoredMessage } from "../src/chat-store.ts";
+import { chatState } from "./chat-page.ts";
 
 const asked: StoredMessage = { id: "u1", role: "user", parts: [{ type: "text", text: "Hi" }] };
 const answer = (text: string, state: string = "done"): StoredMessage => ({
@@ -25,21 +25,12 @@ const answer = (text: string, state: string = "done"): StoredMessage => ({
 class Page extends AbstractChat<UIMessage> {
   static async load(chats: ChatStore): Promise<Page> {
     const messages = await chats.loadChat<UIMessage>("c");
-    const state: ChatState<UIMessage> = {
-      status: "ready",
-      error: undefined,
-      messages,
-      pushMessage: (message) => void (state.messages = [...state.messages, message]),
-      popMessage: () => void (state.messages = state.messages.slice(0, -1)),
-      replaceMessage: (index, message) => void (state.messages = state.messages.with(index, message)),
-      snapshot: (value) => structuredClone(value),
-    };
     const fetch = async (): Promise<Response> => {
       const stream = await chats.resumeChat("c");
       if (stream === null) return new Response(null, { status: 204 });
       return createUIMessageStreamResponse({ stream: stream as unknown as ReadableStream<UIMessageChunk> });
     };
-    return new Page({ id: "c", state, transport: new DefaultChatTransport({ fetch }) });
+    return new Page({ id: "c", state: chatState(messages), transport: new DefaultChatTransport({ fetch }) });
   }
 }
 
