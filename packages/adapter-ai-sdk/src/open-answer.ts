@@ -1,5 +1,5 @@
 import { hasErrorCode, type PartialReply, type SessionRef, type SessionStore } from "@throughline/core";
-import { type Fields, isFields } from "@throughline/core/internal";
+import { type Fields, messageRole } from "@throughline/core/internal";
 import type { LogView } from "@throughline/foreign-formats/internal";
 import { streamTurnOf } from "./active-streams.ts";
 
@@ -28,14 +28,10 @@ export function openAnswer(
   const stored = messages.findLast((message) => message["id"] === id) ?? null;
   // A reply that was stored after the text holds that text.
   const isStale = (afterSeq: number): boolean =>
-    records.some(({ seq, side, record }) => seq > afterSeq && !side && isReply(record));
+    records.some(({ seq, side, record }) => seq > afterSeq && !side && messageRole(record) === "assistant");
   if (partial === null || partial.turnId !== turn.turnId || isStale(partial.afterSeq)) return stored;
   const parts = Array.isArray(stored?.["parts"]) ? (stored["parts"] as readonly unknown[]) : [];
   const steps = Array.from({ length: partial.step - 1 - parts.length }, () => ({ type: "step-start" }));
   const text = { type: "text", text: partial.text, state: "streaming" };
   return { ...(stored ?? { id, role: "assistant" }), parts: [...parts, ...steps, text] };
-}
-
-function isReply({ type, message }: Fields): boolean {
-  return type === "message" && isFields(message) && message["role"] === "assistant";
 }
