@@ -1,5 +1,5 @@
 import type { SearchFacet, SessionRef, SessionState, SessionStore, StoredRecord } from "@throughline/core";
-import { searchIndexText } from "@throughline/core/internal";
+import { messageRole, searchIndexText } from "@throughline/core/internal";
 import { episodesOf, type Episode, type EpisodeSession } from "./episodes.ts";
 import { stopWords } from "./stop-words.ts";
 import { assertNotAborted } from "./workspace-tool.ts";
@@ -231,8 +231,8 @@ class TranscriptSearch {
   async #lastUserSeq({ ref, head }: SessionState): Promise<number> {
     const { store, signal } = this.#question;
     for await (const page of store.read(ref, { order: "descending", limit: 500, signal })) {
-      for (const { seq, type, record } of page.records) {
-        if (isOfUser({ type, record })) return seq;
+      for (const { seq, record } of page.records) {
+        if (messageRole(record) === "user") return seq;
       }
     }
     return head.lastSeq + 1;
@@ -251,15 +251,10 @@ function wordsToLookUp(query: string): readonly string[] {
     .filter((word) => (length += word.length) <= mostWordsLength);
 }
 
-function isOfUser({ type, record }: Pick<StoredRecord, "type" | "record">): boolean {
-  const message = record["message"] as { readonly role?: unknown } | null | undefined;
-  return type === "message" && message?.role === "user";
-}
-
 function hasUser(records: ReadonlyMap<number, StoredRecord>, fromSeq: number, toSeq: number): boolean {
   for (let seq = fromSeq; seq <= toSeq; seq++) {
     const stored = records.get(seq);
-    if (stored !== undefined && isOfUser(stored)) return true;
+    if (stored !== undefined && messageRole(stored.record) === "user") return true;
   }
   return false;
 }
