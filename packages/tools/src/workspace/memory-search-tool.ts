@@ -188,7 +188,7 @@ const outputWeight = 0.5;
 const outputRoles: ReadonlySet<string | null> = new Set(["toolResult", "bashExecution"]);
 
 async function search(asked: Search): Promise<AgentToolResult> {
-  const { folder, options, query, limit, signal } = asked;
+  const { folder, options, known, query, limit, signal } = asked;
   const limits = { files: 500, fileBytes: 1_048_576, totalBytes: 16_777_216, ...options.fileLimits };
   const files = await readMemoryFiles(folder, options.places ?? usualPlaces, limits, signal);
   const transcripts = await transcriptsFor(asked);
@@ -209,7 +209,7 @@ async function search(asked: Search): Promise<AgentToolResult> {
   const { kept: best, leftOut } = withoutCopies(await inOrder(all, asked, notes), limit, (found) =>
     "file" in found ? found.file.text : found.text,
   );
-  const hits = hitsOf(best, query);
+  const hits = hitsOf(best, query, known);
   const searched = { files: files.fileCount, records: transcripts.recordCount };
   const isWhole = notes.length === 0;
   if (leftOut > 0) notes.push(`places that say the same as one above and are not shown: ${leftOut}`);
@@ -270,7 +270,7 @@ async function inOrder(
   }
 }
 
-function hitsOf(found: readonly Found[], query: string): readonly MemoryHit[] {
+function hitsOf(found: readonly Found[], query: string, known: KnownTexts): readonly MemoryHit[] {
   const names = identifiersIn(
     found.map((each) => ("episode" in each ? each.text : "")),
     mostNamesLength,
@@ -282,7 +282,7 @@ function hitsOf(found: readonly Found[], query: string): readonly MemoryHit[] {
     }
     const { episode } = each;
     const passages = episode.parts.flatMap((part) => splitPassages(part.text).map(({ text }) => ({ text, part })));
-    const shown = rankPassages(passages, query)[0]?.passage ?? passages[0];
+    const shown = rankPassages(passages, query, known)[0]?.passage ?? passages[0];
     const { seq = episode.firstSeq, id = "", role = null } = shown?.part ?? {};
     const { ref, sessionId, firstSeq, lastSeq, tsMs } = episode;
     const place = { agentId: ref.agentId, key: ref.key, sessionId, seq, id, role, firstSeq, lastSeq, tsMs };

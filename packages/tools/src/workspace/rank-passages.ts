@@ -56,8 +56,9 @@ type Feature = keyof typeof weights;
 export function rankPassages<Passage extends RankablePassage>(
   passages: readonly Passage[],
   query: string,
+  known: KnownTexts = new KnownTexts(),
 ): readonly RankedPassage<Passage>[] {
-  return runSteps(ranking(passages, query, new KnownTexts()));
+  return runSteps(ranking(passages, query, known));
 }
 
 /** Ranks many passages, and lets other work run in between. */
