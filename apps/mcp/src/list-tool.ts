@@ -4,13 +4,12 @@ import { z } from "zod";
 import { argumentsOf, wholeNumber } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";
 import { notice, plainName, quotedName, timeText, timeValue, tokensOf } from "./result-text.ts";
+import { folderText, mostNameCharacters, sessionFacts } from "./session-facts.ts";
 import { agentBeside, placeOf } from "./session-place.ts";
 import { CallRefusal } from "./tool-failure.ts";
 
 const usualSessions = 20;
 const mostSessions = 50;
-const mostNameCharacters = 80;
-const mostFolderCharacters = 200;
 
 interface ListArguments {
   readonly limit?: number | undefined;
@@ -100,18 +99,16 @@ function placeOfCursor(cursor: string): { part: number; inPart: string | null } 
 }
 
 function shownSession(state: SessionState, ownAgent: string): ShownSession {
-  const { key, name, program, cwd, messageCount, updatedAtMs } = sessionRow(state);
+  const row = sessionRow(state);
   const label = givenName(state.entry);
   const agent = agentBeside(state.ref, ownAgent);
   return {
-    key,
+    key: row.key,
     ...(agent === null ? {} : { agent }),
     label: label === null ? null : plainName(label, mostNameCharacters),
-    name: plainName(name, mostNameCharacters),
-    ...(program === null ? {} : { program: plainName(program, mostNameCharacters) }),
-    ...(cwd === null ? {} : { folder: plainName(cwd, mostFolderCharacters) }),
-    messages: messageCount,
-    lastActivity: timeValue(updatedAtMs),
+    ...sessionFacts(row),
+    messages: row.messageCount,
+    lastActivity: timeValue(row.updatedAtMs),
   };
 }
 
@@ -121,9 +118,8 @@ function resultOf(sessions: readonly ShownSession[], nextCursor: string | null):
   const lines = sessions.map(({ label, name: _name, program, folder, messages, lastActivity, ...ref }) => {
     const name = label === null ? "" : ` ${quotedName(label, mostNameCharacters)}`;
     const from = program === undefined ? "" : `, from ${program}`;
-    const where = folder === undefined ? "" : `, in ${quotedName(folder, mostFolderCharacters)}`;
     const time = timeText(lastActivity === null ? null : Date.parse(lastActivity));
-    return `${placeOf(ref)}${name}${from}${where}, ${messages} messages, ${time}`;
+    return `${placeOf(ref)}${name}${from}${folderText(folder)}, ${messages} messages, ${time}`;
   });
   const more = nextCursor === null ? [] : [`[There are more: ask with cursor ${nextCursor}.]`];
   return { text: [`[${notice}]`, ...lines, ...more].join("\n"), structured };

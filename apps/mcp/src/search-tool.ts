@@ -4,6 +4,7 @@ import { quotedText, roleText } from "@throughline/tools/internal";
 import { z } from "zod";
 import { argumentsOf, sessionArguments, timeOf, wholeNumber } from "./call-arguments.ts";
 import type { CallResult, MemoryCall } from "./memory-call.ts";
+import { folderText, mostNameCharacters, sessionFacts } from "./session-facts.ts";
 import { agentBeside, placeOf } from "./session-place.ts";
 import { notice, plainName, quotedName, timeText, timeValue, tokensOf, withoutBase64 } from "./result-text.ts";
 import { CallRefusal } from "./tool-failure.ts";
@@ -15,8 +16,6 @@ const mostSnippetCharacters = 400;
 const mostFound = 200;
 const shownOfSession = 3;
 const lateMs = 1000;
-const mostNameCharacters = 80;
-const mostFolderCharacters = 200;
 
 interface SearchArguments {
   readonly query: string;
@@ -175,15 +174,13 @@ function withinLimit(groups: ShownGroup[], whole: boolean, most: number): CallRe
 }
 
 function shownSession(state: SessionState, more: number, ownAgent: string): ShownSession {
-  const { key, name, program, cwd, updatedAtMs } = sessionRow(state);
+  const row = sessionRow(state);
   const agent = agentBeside(state.ref, ownAgent);
   return {
-    key,
+    key: row.key,
     ...(agent === null ? {} : { agent }),
-    name: plainName(name, mostNameCharacters),
-    ...(program === null ? {} : { program: plainName(program, mostNameCharacters) }),
-    ...(cwd === null ? {} : { folder: plainName(cwd, mostFolderCharacters) }),
-    lastActivity: timeValue(updatedAtMs),
+    ...sessionFacts(row),
+    lastActivity: timeValue(row.updatedAtMs),
     more,
   };
 }
@@ -215,10 +212,9 @@ function resultOf(groups: readonly ShownGroup[], isComplete: boolean): CallResul
 
 function sessionLine({ name, program, folder, lastActivity, more }: ShownSession): string {
   const from = program === undefined ? "" : `, from ${quotedName(program, mostNameCharacters)}`;
-  const where = folder === undefined ? "" : `, in ${quotedName(folder, mostFolderCharacters)}`;
   const rest = more === 0 ? "" : `, ${more} more places`;
   const time = timeText(lastActivity === null ? null : Date.parse(lastActivity));
-  return `[session ${quotedName(name, mostNameCharacters)}${from}${where}, ${time}${rest}]`;
+  return `[session ${quotedName(name, mostNameCharacters)}${from}${folderText(folder)}, ${time}${rest}]`;
 }
 
 function hitLines({ seq, role, time, snippet, ...ref }: ShownHit): string {
