@@ -15,13 +15,12 @@ export async function reportPasses(
   let isFirst = true;
   try {
     for await (const pass of sync.passes(signal)) {
-      const unopened = isFirst ? (): number => sync.unchanged : undefined;
       await reportImport(context, store, pass, {
         kind,
         shown: isFirst ? "all" : "changed",
         isDryRun: false,
         reported,
-        ...(unopened === undefined ? {} : { unopened }),
+        ...(isFirst ? { unopened: () => sync.unchanged } : {}),
       });
       if (isFirst && !output.isJson) output.note(`Watching ${watched}; Ctrl-C ends it.`);
       isFirst = false;
