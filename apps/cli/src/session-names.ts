@@ -44,7 +44,7 @@ async function firstWords(store: SessionStore, { ref }: SessionState, signal?: A
   return null;
 }
 
-/** Returns `own` for a session that began here. */
+/** Returns `own` for a session that began here, which reports call null or `own`. */
 export function shownProgram(program: string | null): string {
   return program === null ? "own" : programName(program);
 }

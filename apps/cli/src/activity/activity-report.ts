@@ -3,7 +3,7 @@ import { sessionProgram, sessionRow } from "@throughline/core/internal";
 import type { SessionActivity } from "@throughline/usage/internal";
 
 /** Holds the sums of some sessions. */
-interface ActivityTotals {
+export interface ActivityTotals {
   readonly sessions: number;
   readonly messages: number;
   readonly toolCalls: number;

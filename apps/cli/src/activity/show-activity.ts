@@ -6,7 +6,7 @@ import type { Output } from "../output.ts";
 import { shownFolder, shownName, shownProgram } from "../session-names.ts";
 import type { TableColumn } from "../text-table.ts";
 import { costText } from "../usage/usage-table.ts";
-import { activityJson, activityReport, type ActivityReport } from "./activity-report.ts";
+import { activityJson, activityReport, type ActivityReport, type ActivityTotals } from "./activity-report.ts";
 
 const mostPlaces = 20;
 const barCells = 30;
@@ -55,11 +55,7 @@ async function printReport(context: CommandContext, store: SessionStore, report:
   const { places, longest, mostExpensive, days, ...total } = report;
   const rows = places
     .slice(0, mostPlaces)
-    .map(({ program, folder, ...sums }) => [
-      shownProgram(program === "own" ? null : program),
-      shownFolder(folder, userHome),
-      ...countCells(sums),
-    ]);
+    .map(({ program, folder, ...sums }) => [shownProgram(program), shownFolder(folder, userHome), ...countCells(sums)]);
   await output.table(placeColumns, [...rows, ["all", "", ...countCells(total)]]);
   if (places.length > mostPlaces) await output.line(`${places.length - mostPlaces} more folders (--json has all)`);
   for (const [title, sessions] of [
@@ -73,7 +69,7 @@ async function printReport(context: CommandContext, store: SessionStore, report:
     for (const { state, program, folder, messages, ...cost } of sessions)
       lines.push([
         await shownName(store, state, signal),
-        shownProgram(program === "own" ? null : program),
+        shownProgram(program),
         shownFolder(folder, userHome),
         grouped(messages),
         costText(cost),
@@ -83,16 +79,7 @@ async function printReport(context: CommandContext, store: SessionStore, report:
   await printDays(output, days);
 }
 
-function countCells({
-  sessions,
-  messages,
-  toolCalls,
-  failedTools,
-  ...cost
-}: Pick<
-  ActivityReport,
-  "sessions" | "messages" | "toolCalls" | "failedTools" | "costUsd" | "unpricedCalls"
->): readonly string[] {
+function countCells({ sessions, messages, toolCalls, failedTools, ...cost }: ActivityTotals): readonly string[] {
   return [...[sessions, messages, toolCalls, failedTools].map(grouped), costText(cost)];
 }
 

@@ -50,7 +50,7 @@ export function groupCells({ group, name }: UsageRow, by: readonly UsageKey[], u
   return by.map((key) => {
     const value = group[key] ?? null;
     if (key === "session") return name ?? value ?? "";
-    if (key === "program") return shownProgram(value === "own" ? null : value);
+    if (key === "program") return shownProgram(value);
     if (key === "folder") return shownFolder(value, userHome) || "unknown";
     return value ?? "unknown";
   });
