@@ -3,6 +3,7 @@ export { conversationFolder, createAgentContext, homeOf, workspaceOf } from "./a
 export type { AgentContext } from "./agent-context.ts";
 export type { AgentListener } from "./agent-sessions.ts";
 export type { ChosenModel } from "./choose-model.ts";
+export { writeHomeFile } from "./node/home-file.ts";
 export { openConversation } from "./conversation.ts";
 export type { Conversation } from "./conversation.ts";
 export { findInheritance, openInheritance } from "./inherit-places.ts";

@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { writeHomeFile } from "@throughline/agent/internal";
 import { parseStoreUrl } from "@throughline/config";
 import { readBoundedFile } from "@throughline/config/internal";
 import type { SearchHit } from "@throughline/core";
@@ -39,18 +40,14 @@ export function placeOf({ ref, sessionId, seq }: SearchHit): HitPlace {
 /** Keeps the numbered hits of a search for `open`. Searches of other terminals are removed after an hour. */
 export function keepSearch(context: PlaceContext, places: readonly HitPlace[]): void {
   const path = pathOf(context);
-  const folder = join(path, "..");
+  const folder = dirname(path);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    writeHomeFile(path, { store: storeName(context), atMs: systemClock.nowMs(), places });
     for (const name of readdirSync(folder)) {
       const file = join(folder, name);
       const atMs = statSync(file, { throwIfNoEntry: false })?.mtimeMs;
-      if (atMs !== undefined && systemClock.nowMs() - atMs > keptMs) rmSync(file, { force: true });
+      if (file !== path && atMs !== undefined && systemClock.nowMs() - atMs > keptMs) rmSync(file, { force: true });
     }
-    // An existing file keeps its mode, so it is removed first.
-    rmSync(path, { force: true });
-    const kept = { store: storeName(context), atMs: systemClock.nowMs(), places };
-    writeFileSync(path, JSON.stringify(kept), { mode: 0o600, flag: "wx" });
   } catch (error) {
     context.output.note(
       `The numbers of these hits cannot be kept for \`throughline open\`: ${(error as Error).message}`,
