@@ -8,7 +8,7 @@ import { jsonLine } from "./terminal-safe.ts";
 import type { TableColumn } from "./text-table.ts";
 
 /** Sets how the results of an import are printed. */
-export interface ImportReportOptions {
+interface ImportReportOptions {
   /** Names the result in `--json`. */
   readonly kind: "import" | "sync";
   /** `all` prints every result, `changed` those that an earlier pass of `reported` did not print. */
@@ -135,7 +135,7 @@ function rowOf({ state, records, repaired, lost, format, key, path }: ImportResu
 }
 
 /** The fields are in print order. */
-export interface ImportTotals {
+interface ImportTotals {
   sources: number;
   imported: number;
   grown: number;

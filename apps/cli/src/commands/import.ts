@@ -6,7 +6,7 @@ import { importPaths, type ImportOptions } from "@throughline/transfer";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
-import { reportImport } from "../import-report.ts";
+import { type ImportReport, reportImport } from "../import-report.ts";
 import { namedPath } from "../named-path.ts";
 import { reportPasses } from "../sync/report-passes.ts";
 
@@ -50,7 +50,7 @@ function importOnce(
   store: SessionStore,
   paths: readonly string[],
   options: ImportCommandOptions,
-): ReturnType<typeof reportImport> {
+): Promise<ImportReport> {
   const { host, scope, signal } = context;
   const address = parseStoreUrl(context.storeUrl, host.workingDirectory);
   const isDryRun = options.dryRun === true;
