@@ -6,6 +6,7 @@ import type { ListQuery, SessionStore } from "./session-store.ts";
 import type { FilesFacet, FileScope, PartialsFacet, SearchQuery } from "./store-facets.ts";
 import { readWindow } from "./read-window.ts";
 import { refused } from "./refused.ts";
+import type { VectorScope, VectorsFacet } from "./vectors-facet.ts";
 
 /** Sets the agent and the namespace of a scope. */
 export interface AgentScopeOptions {
@@ -46,7 +47,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
     if (isOther || (query.namespace ?? namespace) !== namespace) throw outside(agentId, { ...query });
     return { ...query, agentId, namespace };
   };
-  const { search, watch, fork, partials, files } = store;
+  const { search, watch, fork, partials, files, vectors } = store;
   return {
     capabilities: Object.freeze({ ...store.capabilities, maintenance: false }),
     ...(search === undefined
@@ -65,6 +66,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
         }),
     ...(partials === undefined ? {} : { partials: scopedPartials(partials, inScope) }),
     ...(files === undefined ? {} : { files: scopedFiles(files, { agentId, namespace }) }),
+    ...(vectors === undefined ? {} : { vectors: scopedVectors(vectors, inScope, { agentId, namespace }) }),
     // The methods are async, so that a refusal is a rejection and not an error thrown past the caller's `catch`.
     append: async (ref, drafts, given) => store.append(inScope(ref), drafts, given),
     read: (ref, given) => store.read(inScope(ref), given),
@@ -94,10 +96,7 @@ function scopedPartials(partials: PartialsFacet, inScope: (ref: SessionRef) => S
 }
 
 function scopedFiles(files: FilesFacet, { agentId, namespace }: FileScope): FilesFacet {
-  const inScope = (scope: FileScope): FileScope => {
-    if (scope.agentId === agentId && scope.namespace === namespace) return scope;
-    throw outside(agentId, { agentId: scope.agentId, namespace: scope.namespace });
-  };
+  const inScope = <Scope extends FileScope>(scope: Scope): Scope => sameScope({ agentId, namespace }, scope);
   return {
     put: async (scope, content, given) => files.put(inScope(scope), content, given),
     get: (scope, id, given) => files.get(inScope(scope), id, given),
@@ -105,6 +104,27 @@ function scopedFiles(files: FilesFacet, { agentId, namespace }: FileScope): File
     delete: async (scope, id) => files.delete(inScope(scope), id),
     list: (scope, given) => files.list(inScope(scope), given),
   };
+}
+
+function scopedVectors(
+  vectors: VectorsFacet,
+  inScope: (ref: SessionRef) => SessionRef,
+  scope: VectorScope,
+): VectorsFacet {
+  return {
+    put: async (ref, put, given) => vectors.put(inScope(ref), put, given),
+    nearest: async (query) => {
+      if (query.key !== undefined) inScope({ ...sameScope(scope, query), key: query.key });
+      return vectors.nearest(sameScope(scope, query));
+    },
+    forget: async (asked, given) => vectors.forget(sameScope(scope, asked), given),
+    pending: async (asked, query) => vectors.pending(sameScope(scope, asked), query),
+  };
+}
+
+function sameScope<Scope extends FileScope>({ agentId, namespace }: FileScope, asked: Scope): Scope {
+  if (asked.agentId === agentId && asked.namespace === namespace) return asked;
+  throw outside(agentId, { agentId: asked.agentId, namespace: asked.namespace });
 }
 
 function outside(agentId: string, asked: Readonly<Record<string, unknown>>): Error {

@@ -1,3 +1,4 @@
+import { encryptionErrorCodes } from "./encryption-error-codes.ts";
 import { serviceErrorCodes } from "./service-error-codes.ts";
 
 /**
@@ -69,6 +70,16 @@ const table = {
     summary: "A list cursor was not made by this query of this store.",
     retryable: false,
     remedy: "Start the list again without a cursor.",
+  },
+  EMBEDDING_FAILED: {
+    summary: "An embedder gave no vectors for texts.",
+    retryable: true,
+    remedy: "Look at the status and the text of its answer in the message; search finds words meanwhile.",
+  },
+  EMBEDDING_INVALID: {
+    summary: "What an embedder answered cannot be used as vectors.",
+    retryable: false,
+    remedy: "Compare the model and the dimensions of the configuration with those of the embedder.",
   },
   EXPORT_EXISTS: {
     summary: "The file to export to exists already.",
@@ -344,7 +355,7 @@ const table = {
     remedy: "Upgrade Throughline; the store was not changed.",
   },
   SUMMARIZER_PAUSED: {
-    summary: "A summarizer failed several times in a row and is not asked for a while.",
+    summary: "A summarizer or an embedder failed several times in a row and is not asked for a while.",
     retryable: true,
     remedy:
       "Wait until the time in the details, or fix the cause of its failures. The other summarizers of the chain are used meanwhile.",
@@ -372,7 +383,11 @@ const table = {
 } as const;
 
 /** Names one error code of `errorCodes`. */
-export type ErrorCode = keyof typeof table | keyof typeof serviceErrorCodes;
+export type ErrorCode = keyof typeof table | keyof typeof encryptionErrorCodes | keyof typeof serviceErrorCodes;
 
 /** Holds every error code with its summary, its remedy, and whether to retry. */
-export const errorCodes: Readonly<Record<ErrorCode, ErrorCodeEntry>> = { ...table, ...serviceErrorCodes };
+export const errorCodes: Readonly<Record<ErrorCode, ErrorCodeEntry>> = {
+  ...table,
+  ...encryptionErrorCodes,
+  ...serviceErrorCodes,
+};

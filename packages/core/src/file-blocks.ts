@@ -16,6 +16,30 @@ export interface FileReference {
   readonly [field: string]: unknown;
 }
 
+/** Holds a block that refers to a stored file, with the fields of `sessions.files` and no others. */
+export interface FileBlock {
+  readonly type: "file";
+  /** States the id of the file, which is the SHA-256 of its bytes. */
+  readonly fileId: string;
+  /** States the media type that was given with the file; absent without one. */
+  readonly mediaType?: string;
+  /** States the name that was given with the file; absent without one. */
+  readonly name?: string;
+  /** Counts the bytes of the file; absent where the writer stated none. */
+  readonly bytes?: number;
+}
+
+/** Returns a reference with its known fields; a field of another type is left out. */
+export function fileBlock({ type, fileId, mediaType, name, bytes }: FileReference): FileBlock {
+  return {
+    type,
+    fileId,
+    ...(typeof mediaType === "string" ? { mediaType } : {}),
+    ...(typeof name === "string" ? { name } : {}),
+    ...(typeof bytes === "number" ? { bytes } : {}),
+  };
+}
+
 /**
  * Returns the blocks of a record that refer to stored files: blocks `{ type: "file", fileId }` of its message. A block
  * of another program that holds its bytes is none.

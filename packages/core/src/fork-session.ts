@@ -1,7 +1,7 @@
 import { assertKnownOptions, optionKinds, type OptionTable } from "./option-checks.ts";
 import { appendOnce } from "./append-once.ts";
 import { fileIdsOf } from "./file-blocks.ts";
-import { refused } from "./refused.ts";
+import { abortedBefore, refused } from "./refused.ts";
 import { quote } from "./session-id.ts";
 import { loadExisting } from "./open-session.ts";
 import type { SourcedDraft } from "./record-draft.ts";
@@ -120,6 +120,7 @@ interface CopyRecordsOptions {
  * Copies records in batches of at most 100 records and 256 KiB; seq, ids and lines stay. The target must stand at
  * `afterSeq`. The first seq of a batch is its idempotency key. A batch of unknown outcome is therefore repeated safely,
  * and two concurrent copies write it once. Returns the number of copied records.
+ * @throws {ThroughlineError} ABORTED between two batches
  */
 export async function copyRecords(
   from: SessionPlace,
@@ -135,6 +136,8 @@ export async function copyRecords(
   const patch = entry === undefined ? {} : { entry };
   const files = filesCopier(from, to);
   const flush = async (): Promise<void> => {
+    // A page of the source may hold many batches, and only a read looks at the signal.
+    if (range.signal?.aborted === true) throw abortedBefore("the copy was complete", range.signal);
     if (batch.length > 0) await appendOnce(to.store, to.ref, batch, { ...patch, idempotencyKey: `copy ${firstSeq}` });
     copied += batch.length;
     batch = [];

@@ -18,6 +18,7 @@ export type {
   ChatReply,
   ChatRequest,
   Clock,
+  Embedder,
   RandomSource,
   RecordIds,
   Summarizer,
@@ -76,5 +77,6 @@ export type {
   WatchFacet,
 } from "./store-facets.ts";
 export type { RecordPage, StoredRecord } from "./stored-records.ts";
+export type { VectorsFacet } from "./vectors-facet.ts";
 export { ThroughlineError, hasErrorCode } from "./throughline-error.ts";
 export type { OpenTurn, TurnRequest } from "./turn-lease.ts";

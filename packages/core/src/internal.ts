@@ -11,6 +11,7 @@ export type { CallUsage } from "./call-usage.ts";
 export { causeText } from "./cause-text.ts";
 export type { CodecContext } from "./codec.ts";
 export { isColumnText } from "./column-text.ts";
+export { commandLine } from "./command-line.ts";
 export { commandPackage } from "./command-package.ts";
 export { crc32 } from "./crc32.ts";
 export { Deadline } from "./deadline.ts";
@@ -32,8 +33,8 @@ export {
 } from "./entry-bounds.ts";
 export { errorCodes } from "./error-codes.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
-export { fileIdsOf, fileReferencesOf, isFileId, isFileReference } from "./file-blocks.ts";
-export type { FileReference } from "./file-blocks.ts";
+export { fileBlock, fileIdsOf, fileReferencesOf, isFileId, isFileReference } from "./file-blocks.ts";
+export type { FileBlock, FileReference } from "./file-blocks.ts";
 export { findRecordProblem } from "./find-record-problem.ts";
 export { createFinding, findingCodes } from "./finding.ts";
 export type { FindingCode, FindingPlace } from "./finding.ts";
@@ -56,7 +57,7 @@ export { openThread } from "./open-thread.ts";
 export { assertArgument, assertKnownOptions, optionKinds } from "./option-checks.ts";
 export type { OptionKind, OptionTable } from "./option-checks.ts";
 export { modelKind, modelTable, portKinds, toolChoiceKind } from "./port-kinds.ts";
-export type { Environment, OutputFormat, SessionModel, ToolChoice } from "./ports.ts";
+export type { EmbedOptions, Environment, OutputFormat, SessionModel, ToolChoice } from "./ports.ts";
 export {
   draftsFingerprint,
   headAfter,
@@ -75,8 +76,16 @@ export { followRecords } from "./queries/follow-records.ts";
 export { forkToNewSession } from "./queries/fork-to-new-session.ts";
 export { HitGroups, isProse } from "./queries/hit-groups.ts";
 export type { HitGroup } from "./queries/hit-groups.ts";
-export { commandText, isFailedTool, touchedFiles, writtenPaths } from "./queries/touched-files.ts";
+export {
+  commandText,
+  isFailedRecord,
+  isFailedTool,
+  pathNames,
+  touchedFiles,
+  writtenPaths,
+} from "./queries/touched-files.ts";
 export { blocksText, messageRole, recordRole, recordText } from "./queries/record-text.ts";
+export { relatedSessions } from "./queries/related-sessions.ts";
 export { renameSession } from "./queries/rename-session.ts";
 export {
   listSessions,
@@ -99,6 +108,8 @@ export {
   sessionRow,
 } from "./queries/session-row.ts";
 export type { SessionRow } from "./queries/session-row.ts";
+export { sessionFilter } from "./queries/session-filter.ts";
+export type { SessionFilter } from "./queries/session-filter.ts";
 export { deleteUser } from "./queries/delete-user.ts";
 export type { DeleteUserOptions, UserDeletion } from "./queries/delete-user.ts";
 export { nothingSpent, readSpend } from "./session-spend.ts";
@@ -133,7 +144,7 @@ export { assertSearchQuery, parseAnyOf, parseSearch, readSearchQuery } from "./s
 export type { SearchClause, SearchPlan, SearchScope } from "./search-plan.ts";
 export { searchText } from "./search-text.ts";
 export { stemOf } from "./search-stems.ts";
-export { searchIndexText, toolWord } from "./search-words.ts";
+export { scanWords, searchIndexText, toolWord } from "./search-words.ts";
 export type { MessageDraft, NewMessage, ReplyDraft, SessionDraft } from "./session-draft.ts";
 export { givenEntry, givenPatch, nextUpdatedAtMs, ownEntry, patchEntry } from "./session-entry.ts";
 export type { DeliveryContext, SessionOrigin } from "./session-entry.ts";
@@ -145,6 +156,7 @@ export type { AppendedRecord, StoreLockOptions } from "./session-store.ts";
 export type { SettingField, SettingFragment, SettingKind, SettingValue } from "./setting-fragment.ts";
 export { sha256Hex } from "./sha256.ts";
 export { storeFiles } from "./store-files.ts";
+export { stateFingerprint } from "./stated-fingerprint.ts";
 export { bulkBatchOf, defaultStoreLimits } from "./store-capabilities.ts";
 export type { StoreLimits } from "./store-capabilities.ts";
 export type {
@@ -156,6 +168,17 @@ export type {
   SharedRecords,
   StoredFile,
 } from "./store-facets.ts";
+export { embedTexts } from "./embed-texts.ts";
+export type {
+  NearestHit,
+  NearestQuery,
+  PendingQuery,
+  PendingRange,
+  PendingVectors,
+  TextVector,
+  VectorPut,
+  VectorScope,
+} from "./vectors-facet.ts";
 export { assertStoreOptions, storeFactoryKinds, storeOptionTables } from "./store-option-tables.ts";
 export type { StoreMethodName } from "./store-option-tables.ts";
 export type { ReadPayload, RecordFor, RecordHead, SourcedRecord } from "./stored-records.ts";

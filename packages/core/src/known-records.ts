@@ -1,3 +1,4 @@
+import { type FileBlock, fileBlock, isFileReference } from "./file-blocks.ts";
 import { findRecordProblem } from "./find-record-problem.ts";
 import { isFields, type Fields } from "./json-object.ts";
 import type {
@@ -37,10 +38,10 @@ type WithBlocks<Role, Block> = Omit<Role, "content"> & {
 
 /** Holds a message of a known role, with the fields of the role. */
 type KnownMessage =
-  | WithBlocks<UserMessage, TextBlock | ImageBlock>
+  | WithBlocks<UserMessage, TextBlock | ImageBlock | FileBlock>
   | WithBlocks<AssistantMessage, TextBlock | ThinkingBlock | ToolCallBlock>
-  | WithBlocks<ToolResultMessage, TextBlock | ImageBlock>
-  | WithBlocks<CustomRoleMessage, TextBlock | ImageBlock>
+  | WithBlocks<ToolResultMessage, TextBlock | ImageBlock | FileBlock>
+  | WithBlocks<CustomRoleMessage, TextBlock | ImageBlock | FileBlock>
   | BashExecutionMessage;
 
 /** Holds a message with a role that this version does not know. */
@@ -77,7 +78,7 @@ type TypedRecord = RecordPlace &
     | ({
         /** States that an extension wrote the message. */
         readonly type: "custom_message";
-      } & WithBlocks<RecordFields["custom_message"], TextBlock | ImageBlock>)
+      } & WithBlocks<RecordFields["custom_message"], TextBlock | ImageBlock | FileBlock>)
     | {
         /** States that the record holds a message. */
         readonly type: "message";
@@ -221,9 +222,10 @@ const blockTypes: Readonly<Record<string, readonly string[]>> = { assistant: ["t
 function blocksOf(content: unknown, role: string): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   const known = blockTypes[role] ?? ["text", "image"];
-  return (content as readonly Fields[]).map((block) =>
-    known.includes(block["type"] as string) ? block : { type: "unknown", raw: block },
-  );
+  return (content as readonly Fields[]).map((block) => {
+    if (known.includes(block["type"] as string)) return block;
+    return role !== "assistant" && isFileReference(block) ? { ...fileBlock(block) } : { type: "unknown", raw: block };
+  });
 }
 
 function pick(fields: Fields, names: readonly string[]): Fields {

@@ -153,6 +153,12 @@ export interface ChatRequest {
    * @default none
    */
   readonly onPartial?: (partial: AssistantMessage) => void;
+  /**
+   * Receives each wait before the provider is asked again: its length in milliseconds, the HTTP status, and the number
+   * of attempts so far.
+   * @default none
+   */
+  readonly onWait?: (wait: { readonly delayMs: number; readonly status: number; readonly attempt: number }) => void;
 }
 
 /** Holds the reply of a model to one request. */
@@ -260,4 +266,29 @@ export interface SummaryReply {
 export interface Summarizer {
   /** Writes one summary, or throws when it cannot. */
   summarize(request: SummaryRequest): Promise<SummaryReply>;
+}
+
+/** Sets what the texts of `Embedder.embed` are, and the signal of the call. */
+export interface EmbedOptions {
+  /**
+   * States whether the texts are questions or texts in which answers are looked for. Many models embed both differently,
+   * so there is no default.
+   */
+  readonly kind: "query" | "passage";
+  /** Aborts the call, which then rejects with ABORTED. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Turns texts into vectors whose angles state how close the meanings are. `@throughline/embedders` creates embedders. */
+export interface Embedder {
+  /** Identifies the vector space: `provider/model@dimensions`. Vectors of different ids are never compared. */
+  readonly id: string;
+  /** States the length of each vector. */
+  readonly dimensions: number;
+  /** Limits the texts of one call. */
+  readonly maxBatch: number;
+  /** Limits the tokens of one text. Longer texts are refused or cut by the model. */
+  readonly maxTokens: number;
+  /** Returns one vector for each text, in the same order. */
+  embed(texts: readonly string[], options: EmbedOptions): Promise<readonly Float32Array[]>;
 }

@@ -12,6 +12,7 @@ import { refused } from "./refused.ts";
 import { quote } from "./session-id.ts";
 import type { StoreLimits } from "./store-capabilities.ts";
 import { ThroughlineError } from "./throughline-error.ts";
+import { statedFingerprint } from "./stated-fingerprint.ts";
 
 /** Holds a draft with everything decided except its position in the session. */
 export interface PreparedRecord {
@@ -148,11 +149,13 @@ export function headAfter(linked: readonly LinkedRecord[], headId: string | null
 }
 
 /**
- * Returns the text by which an idempotency key compares drafts: the drafts as given, before ids and times are filled
- * in. Stores keep a hash of the text.
+ * Returns the text by which an idempotency key compares drafts: what was stated, else the drafts as given, before ids
+ * and times are filled in. Stores keep a hash of the text.
  * @throws {ThroughlineError} RECORD_INVALID for what JSON cannot hold
  */
 export function draftsFingerprint(drafts: readonly AppendDraft[]): string {
+  const text = statedFingerprint(drafts);
+  if (text !== undefined) return text;
   const texts = drafts.map((draft, index) => {
     const value = isSourcedDraft(draft)
       ? {

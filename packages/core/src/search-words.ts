@@ -45,7 +45,8 @@ export interface SearchWords {
   readonly names: readonly SearchName[];
 }
 
-interface WordSink {
+/** Receives the words of a text in their order. */
+export interface WordSink {
   word(word: string, start: number, end: number, kind: SearchWord["kind"]): void;
   name(name: string, start: number, end: number): void;
 }
@@ -89,8 +90,11 @@ export function searchIndexText(text: string): SearchIndexText {
   return { words: words.trimEnd(), names: [...names].join(" "), stems: stems.trimEnd() };
 }
 
-/** Nearly all text is ASCII letters and digits, mostly in lower case, so these take the fast path. */
-function scanWords(text: string, sink: WordSink): void {
+/**
+ * Splits a text as `searchWords` does, without a list of its words. Nearly all text is ASCII letters and digits, mostly in
+ * lower case, so these take the fast path.
+ */
+export function scanWords(text: string, sink: WordSink): void {
   for (let at = 0; at < text.length;) {
     let end = at;
     let hasUpperCase = false;

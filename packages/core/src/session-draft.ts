@@ -95,7 +95,7 @@ export function userMessage(content: DraftContent): MessageDraft {
  * `@throughline/history/<provider>` fills in the fields.
  * @param content Text, or blocks of text, thinking and tool calls.
  * @param fields `model`, `provider`, `api`, `usage`, `stopReason` and the like. @default a reply that ended by itself
- * @example assistantMessage("Hello!", { model: "claude-sonnet-4-5", provider: "anthropic" })
+ * @example assistantMessage("Hello!", { model: "claude-sonnet-5", provider: "anthropic" })
  */
 export function assistantMessage(
   content: AssistantMessage["content"],

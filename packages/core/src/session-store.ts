@@ -9,6 +9,7 @@ import type {
   SearchFacet,
   WatchFacet,
 } from "./store-facets.ts";
+import type { VectorsFacet } from "./vectors-facet.ts";
 import type { Durability, StoreCapabilities } from "./store-capabilities.ts";
 import type { TurnRequest } from "./turn-lease.ts";
 import type { ReadPayload, StoredRecord, RecordPage } from "./stored-records.ts";
@@ -38,6 +39,8 @@ export interface SessionStore extends AsyncDisposable {
   readonly partials?: PartialsFacet;
   /** Keeps files. Present exactly when `capabilities.files` is true. */
   readonly files?: FilesFacet;
+  /** Keeps vectors of texts. Present exactly when `capabilities.vectors` is true. */
+  readonly vectors?: VectorsFacet;
 
   /**
    * Appends all drafts or none, and resolves once they are as durable as requested. An empty list of drafts is allowed

@@ -1,6 +1,8 @@
 import { builtinModule } from "./builtin-module.ts";
 
 interface HashModule {
+  /** Node has it since 20.12. It takes half the time for short texts. */
+  readonly hash?: (algorithm: "sha256", text: string, encoding: "hex") => string;
   createHash(algorithm: "sha256"): { update(text: string): { digest(encoding: "hex"): string } };
 }
 
@@ -10,6 +12,7 @@ interface HashModule {
  */
 export function sha256Hex(text: string): string {
   const native = builtinModule("node:crypto") as HashModule | undefined;
+  if (typeof native?.hash === "function") return native.hash("sha256", text, "hex");
   if (typeof native?.createHash !== "function") return computeSha256Hex(text);
   return native.createHash("sha256").update(text).digest("hex");
 }

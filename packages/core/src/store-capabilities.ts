@@ -51,6 +51,8 @@ export interface StoreCapabilities {
   readonly partials?: boolean;
   /** States whether the store keeps files. Stores older than this part of the contract lack the field. */
   readonly files?: boolean;
+  /** States whether the store keeps vectors for search by meaning. Stores older than this part of the contract lack the field. */
+  readonly vectors?: boolean;
   /** Holds the limits that the store accepts. */
   readonly limits: StoreLimits;
   /** States how long keyed appends are remembered. */

@@ -82,9 +82,19 @@ const attempts: Readonly<Record<string, ((scope: SessionStore, ref: SessionRef) 
       async (scope, ref) => scope.files?.delete(filesOf(ref), "0".repeat(64)) ?? refuse(),
       async (scope, ref) => Array.fromAsync(scope.files?.list(filesOf(ref)) ?? refuse()),
     ],
+    vectors: [
+      async (scope, ref) => scope.vectors?.put(ref, onePut) ?? refuse(),
+      async (scope, ref) => scope.vectors?.nearest({ ...filesOf(ref), ...oneQuery }) ?? refuse(),
+      async (scope) => scope.vectors?.nearest({ ...filesOf(own), ...oneQuery, key: others.key }) ?? refuse(),
+      async (scope, ref) => scope.vectors?.forget(filesOf(ref)) ?? refuse(),
+      async (scope, ref) => scope.vectors?.pending(filesOf(ref), { model: "m@1" }) ?? refuse(),
+    ],
     readWindow: [async (scope, ref) => scope.readWindow?.(ref) ?? refuse()],
     close: "harmless",
   };
+
+const onePut = { model: "m@1", fromSeq: 1, toSeq: 1, resumeSeq: 1, mark: "", vectors: [] };
+const oneQuery = { model: "m@1", vector: new Float32Array([1]) };
 
 async function* oneByte(): AsyncGenerator<Uint8Array> {
   yield new Uint8Array(1);

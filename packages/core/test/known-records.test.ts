@@ -16,6 +16,28 @@ const user = (content: unknown, fields: object = {}): AppendDraft =>
   ({ type: "message", message: { role: "user", content, ...fields } }) as AppendDraft;
 
 describe("messagesOf", () => {
+  it("has a stored file as a block with known fields, where a person or a tool sent it", async () => {
+    const fileId = "a".repeat(64);
+    const file = { type: "file", fileId, name: "report.pdf", mediaType: 7, of: "another version" };
+    const store = await storeWith([
+      user([file, { type: "file", data: "AAAA" }]),
+      { type: "message", message: { role: "toolResult", toolCallId: "c", content: [file] } } as AppendDraft,
+      { type: "message", message: { role: "assistant", content: [file] } } as AppendDraft,
+    ]);
+    const messages = await Array.fromAsync(messagesOf(store, ref));
+    const contents = messages.map((message) => ("content" in message ? message.content : []));
+    const shown = { type: "file", fileId, name: "report.pdf" };
+    expect(contents).toEqual([
+      [shown, { type: "unknown", raw: { type: "file", data: "AAAA" } }],
+      [shown],
+      [{ type: "unknown", raw: file }],
+    ]);
+    for (const message of messages)
+      if (message.role === "user")
+        for (const block of message.content)
+          if (block.type === "file") expectTypeOf(block.name).toEqualTypeOf<string | undefined>();
+  });
+
   it("narrows on the role, and on the type of a block", async () => {
     const store = await storeWith([
       user("Hi"),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { draftsFingerprint, headAfter, linkRecords, prepareDrafts, serializeRecord } from "../src/prepare-drafts.ts";
+import { stateFingerprint } from "../src/stated-fingerprint.ts";
 import { isSideRecord } from "../src/is-side-record.ts";
 import { throughlineDraft } from "../src/throughline-record.ts";
 import type { AppendDraft } from "@throughline/core";
@@ -167,6 +168,15 @@ describe("draftsFingerprint", () => {
     const sourced =
       '{"source":"\u2028","record":{"type":"message","message":{"role":"user","content":"hi"},"id":"r1"}}';
     expect(draftsFingerprint(drafts)).toBe(`[${JSON.stringify(user)},${sourced},{"source":[1],"record":null}]`);
+  });
+
+  it("is what a caller states of one array of drafts", () => {
+    const drafts = [user];
+    stateFingerprint(drafts, "import 1");
+    expect([draftsFingerprint(drafts), draftsFingerprint([...drafts])]).toEqual([
+      "import 1",
+      `[${JSON.stringify(user)}]`,
+    ]);
   });
 
   it("names the draft that JSON cannot hold", () => {

@@ -55,7 +55,7 @@ type ScriptedStep = string | ScriptedReply | Error;
 type ScriptStep = ScriptedStep | ((request: ScriptedRequest) => ScriptedStep | Promise<ScriptedStep>);
 
 /** Holds a request as the model received it, in a copy. */
-interface ScriptedRequest extends Omit<ChatRequest, "signal" | "onDelta" | "onPartial"> {
+interface ScriptedRequest extends Omit<ChatRequest, "signal" | "onDelta" | "onPartial" | "onWait"> {
   /** Counts the requests, from 1. */
   readonly number: number;
 }
@@ -144,7 +144,7 @@ class ScriptModel implements ScriptedModel {
   }
 
   async #answer(request: ChatRequest): Promise<ChatReply> {
-    const { signal, onDelta: _onDelta, onPartial: _onPartial, ...given } = request;
+    const { signal, onDelta: _onDelta, onPartial: _onPartial, onWait: _onWait, ...given } = request;
     const received: ScriptedRequest = { ...structuredClone(given), number: this.#requests.length + 1 };
     this.#requests.push(received);
     const step = this.#script[received.number - 1];

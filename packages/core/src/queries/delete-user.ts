@@ -27,6 +27,11 @@ export interface UserCounts {
   readonly wireFrames: number;
   /** Counts the stored files that records refer to, once in each session. Null for a store without files. */
   readonly files: number | null;
+  /**
+   * Counts the stored files that no record refers to. They belong to a user only with the whole namespace, so they are 0
+   * for a key prefix. Null for a store without files.
+   */
+  readonly unusedFiles: number | null;
   /** Counts the replies that are being written. */
   readonly partials: number;
   /** Counts the records that full-text search finds. Null for a store without search. */
@@ -51,6 +56,8 @@ export interface UserDeletion {
 export interface DeleteUserOptions extends WaitForTurnOptions {
   /** Counts only, and removes nothing. @default false */
   readonly dryRun?: boolean | undefined;
+  /** Names agents whose unused files are deleted too, when they have no session. @default the agents of the sessions */
+  readonly agentIds?: readonly string[] | undefined;
   /** Runs after each removed session. */
   readonly onDeleted?: ((session: UserSession) => void | Promise<void>) | undefined;
 }
@@ -77,14 +84,18 @@ const mostRounds = 8;
 export async function deleteUser(
   store: SessionStore,
   user: UserSessions,
-  { dryRun = false, onDeleted, ...wait }: DeleteUserOptions = {},
+  { dryRun = false, agentIds = [], onDeleted, ...wait }: DeleteUserOptions = {},
 ): Promise<UserDeletion> {
   assertUser(user);
   let counts = nothingCounted(store);
   const sessions: UserSession[] = [];
+  const agents = new Set(user.keyPrefix === null ? agentIds : []);
   for (let round = 0; round < mostRounds; round++) {
     const found = await findUserSessions(store, user, wait.signal);
     if (round === 0) assertNotMain(user, found);
+    // Before the sessions, because nothing else names the agents of a deletion that is interrupted.
+    if (user.keyPrefix === null) for (const { ref } of found) agents.add(ref.agentId);
+    counts = sum(counts, await deleteUnusedFiles(store, { namespace: user.namespace, agents }, { dryRun, ...wait }));
     for (const session of found.toReversed()) {
       const counted = await countSession(store, session, wait.signal);
       if (counted === null) continue;
@@ -96,6 +107,23 @@ export async function deleteUser(
     if (dryRun || found.length === 0) break;
   }
   return { state: dryRun ? "planned" : "deleted", counts, sessions: sessions.toReversed(), notReached };
+}
+
+/** Deletes the files of these agents that no record refers to. Files of a session go with it. */
+async function deleteUnusedFiles(
+  store: SessionStore,
+  { namespace, agents }: { readonly namespace: string; readonly agents: ReadonlySet<string> },
+  { dryRun, signal }: { readonly dryRun: boolean; readonly signal?: AbortSignal | undefined },
+): Promise<UserCounts> {
+  const counts = nothingCounted(store);
+  const { files } = store;
+  if (files === undefined) return counts;
+  for (const agentId of agents)
+    for await (const page of files.list({ namespace, agentId }, { signal }))
+      for (const { id, bytes, references } of page)
+        if (bytes !== null && references === 0 && (dryRun || (await files.delete({ namespace, agentId }, id))))
+          counts.unusedFiles = (counts.unusedFiles ?? 0) + 1;
+  return counts;
 }
 
 function assertNotMain({ keyPrefix }: UserSessions, found: readonly UserSession[]): void {
@@ -136,6 +164,7 @@ function nothingCounted({ capabilities, files: facet }: SessionStore): Counts {
     notes: 0,
     wireFrames: 0,
     files,
+    unusedFiles: files,
     partials: 0,
     searchRows,
     unread: 0,

@@ -3,20 +3,26 @@ import type { SearchHit } from "../store-facets.ts";
 export interface HitGroup {
   /** Holds the first hit of the session, which identifies it. */
   readonly first: SearchHit;
-  /** Sorts words of people before tool output and code, then by score. Equal texts occur once. */
+  /** Holds the best hits in their order. Equal texts occur once. */
   readonly best: readonly SearchHit[];
   /** Counts hits with other texts that are not among the best. */
   readonly more: number;
 }
 
-/** Groups hits by session in any order. Memory holds only the shown hits of each session, and the texts of all. */
+/**
+ * Groups hits by session. Memory holds only the shown hits of each session, and the texts of all. Ranked hits arrive in
+ * the order that groups and hits keep. Other hits arrive in any order: words of people are sorted before tool output and
+ * code, then by score.
+ */
 export class HitGroups {
   readonly #groups = new Map<string, GrowingGroup>();
   readonly #mostShown: number;
+  readonly #isRanked: boolean;
 
   /** @param mostShown limit of shown hits for each session */
-  constructor(mostShown: number) {
+  constructor(mostShown: number, { isRanked }: { readonly isRanked: boolean } = { isRanked: false }) {
     this.#mostShown = mostShown;
+    this.#isRanked = isRanked;
   }
 
   get size(): number {
@@ -29,15 +35,16 @@ export class HitGroups {
 
   add(hit: SearchHit): void {
     const name = groupName(hit);
-    const group = this.#groups.get(name) ?? new GrowingGroup(hit);
+    const group = this.#groups.get(name) ?? new GrowingGroup(hit, this.#isRanked);
     this.#groups.set(name, group);
     group.add(hit, this.#mostShown);
   }
 
-  /** Removes and returns the groups: sessions with words of people first, then in the order of their first hits. */
+  /** Removes and returns the groups in the order of their first hits. Without a ranking, words of people come first. */
   take(): readonly HitGroup[] {
     const groups = [...this.#groups.values()].map((group) => group.taken());
     this.#groups.clear();
+    if (this.#isRanked) return groups;
     return groups.toSorted((one, other) => Number(other.best.some(isProse)) - Number(one.best.some(isProse)));
   }
 }
@@ -51,12 +58,14 @@ const mostTexts = 10_000;
 
 class GrowingGroup {
   readonly #first: SearchHit;
+  readonly #isRanked: boolean;
   readonly #texts = new Set<string>();
   #count = 0;
   #best: SearchHit[] = [];
 
-  constructor(first: SearchHit) {
+  constructor(first: SearchHit, isRanked: boolean) {
     this.#first = first;
+    this.#isRanked = isRanked;
   }
 
   add(hit: SearchHit, mostShown: number): void {
@@ -64,7 +73,8 @@ class GrowingGroup {
     if (this.#texts.has(text)) return;
     if (this.#texts.size < mostTexts) this.#texts.add(text);
     this.#count += 1;
-    this.#best = [...this.#best, hit].toSorted(byWorth).slice(0, mostShown);
+    if (!this.#isRanked) this.#best = [...this.#best, hit].toSorted(byWorth).slice(0, mostShown);
+    else if (this.#best.length < mostShown) this.#best.push(hit);
   }
 
   taken(): HitGroup {

@@ -4,7 +4,7 @@ import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
 import { findMatches, searchSnippet } from "../search-match.ts";
 import { searchText } from "../search-text.ts";
-import { parseSearch, type SearchPlan } from "../search-plan.ts";
+import { parseAnyOf, parseSearch, type SearchPlan } from "../search-plan.ts";
 import type { SessionRecord } from "../record.ts";
 import type { StoredRecord } from "../stored-records.ts";
 import { isFailedRecord, touchesFile } from "./touched-files.ts";
@@ -17,6 +17,8 @@ export interface ScanOptions {
    * every record that passes the filters is found, the newest of a session first.
    */
   readonly text: string;
+  /** Sets words of which at least one must occur, in any inflection, in place of the text. @default none */
+  readonly anyOf?: readonly string[];
   /** Finds only records of this role, such as `user` or `toolResult`. @default every role */
   readonly role?: string;
   /** Finds only calls and results of the tool with this name. @default every record */
@@ -41,7 +43,7 @@ export interface ScanOptions {
 
 /**
  * Reads every record and yields the hits that an index would find, in the order of the sessions. The score of a hit is
- * its number of matches.
+ * its number of matches; of a search for any of some words, the number of these words in it.
  */
 export async function* scanRecords(
   store: SessionStore,
@@ -49,7 +51,7 @@ export async function* scanRecords(
   options: ScanOptions,
 ): AsyncGenerator<SearchHit, void, void> {
   const { most, signal, onCut, onSession } = options;
-  const plan = parseSearch(options.text);
+  const plan = options.anyOf === undefined ? parseSearch(options.text) : parseAnyOf(options.anyOf);
   const order = plan.clauses.length === 0 ? "descending" : "ascending";
   let [number, read] = [0, 0];
   for await (const state of sessions) {
@@ -85,8 +87,12 @@ function hitIn(
   if (!passesRecord(record, options, entry.cwd)) return null;
   const matches = plan.clauses.length === 0 ? { ranges: [] } : findMatches(plan, said.text);
   if (matches === null) return null;
-  const score = matches.ranges.length;
+  const score = plan.needs === "all" ? matches.ranges.length : clausesIn(matches.ranges);
   return { ref, sessionId, seq, id, role: said.role, tsMs, score, ...searchSnippet(plan, said.text, matches) };
+}
+
+function clausesIn(ranges: readonly { readonly clauses: readonly number[] }[]): number {
+  return new Set(ranges.flatMap(({ clauses }) => clauses)).size;
 }
 
 function isInTime({ tsMs, storedAtMs }: StoredRecord, { sinceMs, untilMs }: ScanOptions): boolean {

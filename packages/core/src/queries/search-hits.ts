@@ -38,6 +38,7 @@ export interface FoundHits {
 const { callback, flag, number, object, oneOf, orNull, required, signal: signalKind, text } = optionKinds;
 const hitTable: OptionTable<HitQuery> = {
   text: required(text),
+  anyOf: optionKinds.listOf(text),
   role: text,
   tool: text,
   sinceMs: number(),
@@ -61,6 +62,8 @@ const mostScanned = { records: 50_000, ofSession: 2000 };
 const listStep = 100;
 /** Limits the sessions that are searched one by one when the best hits of all sessions are not of them. */
 const mostSearched = 200;
+/** A search for any of some words finds something in most sessions, so it ends with this number of hits. */
+const enoughOfAny = 100;
 
 /**
  * Searches records. The store's index returns the best hits. A store without an index, or a query with `isScan`, reads
@@ -70,11 +73,11 @@ const mostSearched = 200;
  */
 export function searchHits(store: SessionStore, query: HitQuery): FoundHits {
   assertKnownOptions<HitQuery>("searchHits", query, hitTable, "query");
-  const { isScan, limit, text, file } = query;
+  const { isScan, limit, text, file, anyOf } = query;
   // The name of the file stands in the call that writes it, so the index finds the call.
   const name = file === undefined ? "" : fileName(file);
   const indexed = name === "" ? text : `${text} "${name}"`;
-  const hasWords = parseSearch(indexed).clauses.length > 0;
+  const hasWords = anyOf === undefined ? parseSearch(indexed).clauses.length > 0 : anyOf.length > 0;
   if (store.search !== undefined && !isScan && hasWords) {
     const searched = searchOf(query, indexed);
     const isNarrowed = query.isWanted !== undefined || query.isError === true || file !== undefined;
@@ -92,10 +95,10 @@ function fileName(path: string): string {
 }
 
 function searchOf({ role, tool, sinceMs, untilMs, ...query }: HitQuery, text: string): SearchQuery {
-  const { namespace, agentId, state, session, signal } = query;
+  const { namespace, agentId, state, session, signal, anyOf } = query;
   const agent = session?.ref.agentId ?? agentId;
   return {
-    text,
+    ...(anyOf === undefined ? { text } : { anyOf }),
     namespace,
     signal,
     ...(role === undefined ? {} : { role }),
@@ -141,7 +144,8 @@ async function* narrowedHits(
   query: HitQuery,
   searched: SearchQuery,
 ): AsyncGenerator<SearchHit, void, void> {
-  const { limit, isWanted, session, onCut } = query;
+  const { limit, isWanted, session, onCut, anyOf } = query;
+  const enough = anyOf === undefined ? limit : Math.min(limit, enoughOfAny);
   const filter = new HitFilter(store, query);
   const seen = new Set<string>();
   let [count, yielded] = [0, 0];
@@ -156,7 +160,7 @@ async function* narrowedHits(
   if (isWanted === undefined || session !== null) return onCut?.();
   let number = 0;
   for await (const state of sessionsOf(store, query)) {
-    if (++number > mostSearched) return onCut?.();
+    if (++number > mostSearched || yielded >= enough) return onCut?.();
     for await (const hit of hitsOfSession(store, index, state, { query, searched })) {
       if (seen.has(`${hit.sessionId} ${hit.seq}`) || !(await filter.passes(hit))) continue;
       yield hit;

@@ -8,7 +8,7 @@ export interface SessionRow {
   readonly kind: "session";
   /** Names the agent that the session belongs to. */
   readonly agentId: string;
-  /** States the session's key, such as `agent:main:main`. */
+  /** States the session's key, such as `agent:main:main`. `sessionRef({ key })` is its address in the default namespace. */
   readonly key: string;
   /** States the id of the session, which an archive keeps. */
   readonly sessionId: string;

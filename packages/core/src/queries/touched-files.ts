@@ -26,7 +26,8 @@ const moreWriteTools: readonly string[] = [
   "multi_replace_string_in_file",
 ];
 const editingTools: ReadonlySet<string> = new Set([...writeToolNames, ...moreWriteTools]);
-const pathNames: readonly string[] = [...pathArgumentNames, "target_file", "absolute_path", "target_notebook"];
+/** Programs use these argument names for the path of a file; the most usual name comes first. */
+export const pathNames: readonly string[] = [...pathArgumentNames, "target_file", "absolute_path", "target_notebook"];
 /** Tools with several commands name those that only read like this. */
 const readingCommands: ReadonlySet<unknown> = new Set(["view", "read"]);
 /** Codex runs patches as a command of its shell. */

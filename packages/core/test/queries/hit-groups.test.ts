@@ -42,6 +42,19 @@ describe("hits by session", () => {
     ]);
   });
 
+  it("keeps the order of ranked hits", () => {
+    const groups = new HitGroups(2, { isRanked: true });
+    groups.add(hit("tools", 1, "login failed", { role: "toolResult", score: 0.9 }));
+    groups.add(hit("talk", 3, "the login", { score: 0.8 }));
+    groups.add(hit("tools", 2, "log in again", { score: 0.7 }));
+    groups.add(hit("tools", 4, "login", { score: 0.6 }));
+    const taken = groups.take().map(({ first, best, more }) => [first.sessionId, best.map(({ seq }) => seq), more]);
+    expect(taken).toEqual([
+      ["tools", [1, 2], 1],
+      ["talk", [3], 0],
+    ]);
+  });
+
   it.each([
     ["user", "Fix the login bug in `src/login.ts`, it fails for users without a name (again).", true],
     [
