@@ -35,6 +35,7 @@ import { sourceCases } from "./cases/sources.ts";
 import { storedCases } from "./cases/stored.ts";
 import { textCopyCases } from "./cases/text-copies.ts";
 import { turnCases } from "./cases/turns.ts";
+import { vectorCases } from "./cases/vectors.ts";
 import { watchCases } from "./cases/watch.ts";
 import { windowCases } from "./cases/window.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
@@ -78,6 +79,7 @@ export const conformanceCases: readonly ConformanceCase[] = [
   ...eventCases,
   ...searchCases,
   ...searchAnyOfCases,
+  ...vectorCases,
   ...forkCases,
   ...watchCases,
   ...partialCases,

@@ -1,6 +1,7 @@
 import { assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import { conformanceCases } from "./conformance-cases.ts";
 import type { ConformanceCase } from "./conformance-case.ts";
+import type { PayloadCodec } from "@throughline/core";
 import { runCase } from "./run-case.ts";
 import { setupTable, type ConformanceSetup } from "./store-under-test.ts";
 import { createXorCodec } from "./xor-codec.ts";
@@ -27,6 +28,8 @@ export interface DescribeStoreConformanceOptions extends ConformanceSetup {
   readonly runner: TestRunner;
   /** Lists the cases that the store does not meet yet. The reason appears in the title. An unknown id is an error. */
   readonly skip?: readonly { readonly id: string; readonly reason: string }[] | undefined;
+  /** Sets the codec of the second run, to test a codec on the store. @default a codec that changes every byte */
+  readonly codec?: PayloadCodec | undefined;
 }
 
 const { filledText, list, required } = optionKinds;
@@ -38,11 +41,11 @@ const describeTable: OptionTable<DescribeStoreConformanceOptions> = {
     accepts: (value) => (typeof value === "object" || typeof value === "function") && value !== null,
   }),
   skip: list,
+  codec: optionKinds.objectWith("encode", "decode"),
 };
 
 /**
- * Declares one test per case. With `openWithCodec` every case runs a second time, under a codec that changes every
- * byte.
+ * Declares one test per case. With `openWithCodec` every case runs a second time, under a codec.
  * @throws {ThroughlineError} INPUT_INVALID for a wrong option; Error for an unknown id in `skip`
  */
 export function describeStoreConformance(options: DescribeStoreConformanceOptions): void {
@@ -51,12 +54,12 @@ export function describeStoreConformance(options: DescribeStoreConformanceOption
   for (const id of reasons.keys()) {
     if (!conformanceCases.some((each) => each.id === id)) throw new Error(`No conformance case has the id ${id}.`);
   }
-  const { openWithCodec } = options;
+  const { openWithCodec, codec = createXorCodec() } = options;
   options.runner.describe(`${options.name} keeps the store contract`, () => {
     for (const each of conformanceCases) declare(each, options, options, reasons.get(each.id));
   });
   if (openWithCodec === undefined) return;
-  const underCodec: ConformanceSetup = { ...options, openWithCodec, open: () => openWithCodec(createXorCodec()) };
+  const underCodec: ConformanceSetup = { ...options, openWithCodec, open: () => openWithCodec(codec) };
   options.runner.describe(`${options.name} keeps the store contract under a codec`, () => {
     const applicable = conformanceCases.filter(({ withoutCodec }) => withoutCodec !== true);
     for (const each of applicable) declare(each, options, underCodec, reasons.get(each.id));

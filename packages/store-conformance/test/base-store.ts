@@ -121,6 +121,7 @@ export function delegate(inner: SessionStore, members: Partial<SessionStore>): S
     ...(inner.watch === undefined ? {} : { watch: inner.watch }),
     ...(inner.partials === undefined ? {} : { partials: inner.partials }),
     ...(inner.files === undefined ? {} : { files: inner.files }),
+    ...(inner.vectors === undefined ? {} : { vectors: inner.vectors }),
     close: () => inner.close(),
     [Symbol.asyncDispose]: () => inner[Symbol.asyncDispose](),
     ...members,

@@ -7,7 +7,7 @@ interface CapabilityOptions extends Pick<StoreCapabilities, "name" | "durabiliti
   readonly defaultDurability?: StoreCapabilities["defaultDurability"];
   /** Lists the optional parts of the contract that the store has. @default none */
   readonly facets?: Partial<
-    Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials" | "files">
+    Pick<StoreCapabilities, "search" | "watch" | "fork" | "maintenance" | "partials" | "files" | "vectors">
   >;
   /** Sets the limits that differ from the usual ones. @default `defaultStoreLimits` */
   readonly limits?: Partial<StoreLimits> | undefined;
@@ -41,6 +41,7 @@ export function createCapabilities(options: CapabilityOptions): StoreCapabilitie
     maintenance: facets.maintenance ?? false,
     partials: facets.partials ?? false,
     files: facets.files ?? false,
+    vectors: facets.vectors ?? false,
     limits,
     idempotency: defaultIdempotency,
   });

@@ -1,10 +1,14 @@
 import type * as core from "@throughline/core";
 import {
+  assertKnownOptions,
   assertStoreOptions,
+  optionKinds,
+  type OptionTable,
   type ReadPayload,
   type RecordFor,
   refused,
   sessionNotFound,
+  storeFactoryKinds,
   type StoreLimits,
   type StoreLockOptions,
   systemClock,
@@ -28,6 +32,7 @@ import { createPayloadCoder } from "./payload-coder.ts";
 import { prepareAppend, writeDurability } from "./plan-append.ts";
 import { type PageRange, pageRows, readPages } from "./read-pages.ts";
 import { SessionCoder } from "./session-coder.ts";
+import { createVectorsFacet } from "./vectors-facet.ts";
 import { SessionWrites } from "./session-writes.ts";
 import type { KeptSession, ListScan, KeptRecord, SessionRow, StoreBackend } from "./store-backend.ts";
 
@@ -47,6 +52,20 @@ interface BackendStoreOptions extends Pick<core.StoreCapabilities, "name" | "dur
   readonly facets?: Pick<core.SessionStore, "search" | "watch" | "fork" | "maintenance"> | undefined;
 }
 
+const { flag, filledText, listOf, object, oneOf, required } = optionKinds;
+const optionTable: OptionTable<BackendStoreOptions> = {
+  clock: storeFactoryKinds.clock,
+  ids: storeFactoryKinds.ids,
+  onEvent: storeFactoryKinds.onEvent,
+  codec: storeFactoryKinds.codec,
+  limits: object, // `createCapabilities` checks each
+  name: required(filledText),
+  durabilities: required(listOf(oneOf(["none", "process", "disk"]))),
+  persistent: required(flag),
+  writers: required(oneOf(["one-handle", "one-host", "many-hosts"])),
+  facets: object,
+};
+
 /**
  * Creates a store from the reads and writes of a database. The store keeps the whole contract: the order in which an
  * append is refused, revisions, resets, idempotency keys, turns, redactions, open replies, pages and cursors. It has
@@ -54,11 +73,13 @@ interface BackendStoreOptions extends Pick<core.StoreCapabilities, "name" | "dur
  *
  * A write reads the session, plans, and commits on the condition that nothing has changed. When another process was
  * first, it reads and plans again. Writes of one handle to one session run in order.
- * @throws {ThroughlineError} CONFIG_INVALID when a limit is not a whole number from 1 on
+ * @throws {ThroughlineError} INPUT_INVALID for a missing or unknown option, CONFIG_INVALID when a limit is not a whole
+ *   number from 1 on
  * @example
  * const store = createStore(backend, { name: "mine", durabilities: ["disk"], persistent: true, writers: "many-hosts" });
  */
 export function createStore(backend: StoreBackend, options: BackendStoreOptions): core.SessionStore {
+  assertKnownOptions<BackendStoreOptions>("createStore", options, optionTable);
   if (backend.tryLock === undefined) return new BackendStore(backend, options);
   return new LockingStore(backend, backend.tryLock.bind(backend), options);
 }
@@ -67,6 +88,7 @@ class BackendStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
   readonly partials: core.PartialsFacet;
   readonly files?: core.FilesFacet;
+  readonly vectors?: core.VectorsFacet;
   readonly search?: core.SearchFacet;
   readonly watch?: core.WatchFacet;
   readonly fork?: core.ForkFacet;
@@ -88,9 +110,11 @@ class BackendStore implements core.SessionStore {
       fork: fork !== undefined,
       maintenance: maintenance !== undefined,
     };
+    // The text of a record can be guessed from its vector, which no codec protects.
+    const vectors = codec === undefined ? backend.vectors : undefined;
     this.capabilities = createCapabilities({
       ...declared,
-      facets: { ...has, partials: true, files: backend.files !== undefined },
+      facets: { ...has, partials: true, files: backend.files !== undefined, vectors: vectors !== undefined },
     });
     this.#backend = backend;
     this.#ids = ids ?? systemRecordIds;
@@ -102,6 +126,7 @@ class BackendStore implements core.SessionStore {
     this.#listed = new ListedStates((event) => this.#life.announce(event));
     this.partials = this.#partialsFacet();
     if (backend.files !== undefined) this.files = this.#filesFacet(backend.files, codec);
+    if (vectors !== undefined) this.vectors = createVectorsFacet(vectors, this.#life);
     Object.assign(this, facets);
   }
 

@@ -1,15 +1,11 @@
 import { createHash } from "node:crypto";
 import {
   abortedBefore,
-  assertAgentId,
   assertKnownOptions,
-  assertNamespace,
   type FileScope,
   type GetFileOptions,
   isFileId,
   type ListedFile,
-  optionKinds,
-  type OptionTable,
   type PutFileOptions,
   quote,
   refused,
@@ -19,10 +15,11 @@ import {
 import { type Clock, type FilesFacet, hasErrorCode } from "@throughline/core";
 import { assertObjects } from "./assert-arguments.ts";
 import { ask } from "./backend-sessions.ts";
+import { assertFileRange, beginFileWork, getFileTable, listFilesTable, putFileTable } from "./file-arguments.ts";
 import type { FileBackend, FileUpload, KeptFile } from "./file-backend.ts";
 import type { HandleLife } from "./handle-life.ts";
 import type { PayloadCoder } from "./payload-coder.ts";
-import { fileChunkBytes, receiveFile } from "./receive-file.ts";
+import { fileChunkBytes, receiveChunks } from "./receive-file.ts";
 
 interface FilesFacetOptions {
   readonly backend: FileBackend;
@@ -34,12 +31,6 @@ interface FilesFacetOptions {
   readonly newId: () => string;
 }
 
-const { signal } = optionKinds;
-const count = optionKinds.integer({ min: 0 });
-const putTable: OptionTable<PutFileOptions> = { maxBytes: count, signal };
-const getTable: OptionTable<GetFileOptions> = { from: count, to: count, signal };
-const listTable: OptionTable<{ readonly signal?: AbortSignal }> = { signal };
-
 const listedAtOnce = 500;
 
 /** Creates the facet over the chunks of a backend. Every store has the same checks, hashes, bounds and codec. */
@@ -47,29 +38,29 @@ export function createFilesFacet(options: FilesFacetOptions): FilesFacet {
   const { backend, life } = options;
   return {
     async put(scope, content, given = {}) {
-      assertKnownOptions<PutFileOptions>("put", given, putTable);
-      begin(life, scope, given.signal);
+      assertKnownOptions<PutFileOptions>("put", given, putFileTable);
+      beginFileWork(life, scope, given.signal);
       return life.track(() => put(options, scope, content, given));
     },
     async *get(scope, id, given = {}) {
-      assertKnownOptions<GetFileOptions>("get", given, getTable);
-      begin(life, scope, given.signal);
+      assertKnownOptions<GetFileOptions>("get", given, getFileTable);
+      beginFileWork(life, scope, given.signal);
       yield* get(options, scope, id, given);
     },
     async stat(scope, id) {
-      begin(life, scope);
+      beginFileWork(life, scope);
       const found = await life.track(async () => (isFileId(id) ? ask(() => backend.find(scope, id), null) : null));
       return found === null ? null : publicFile(found);
     },
     async delete(scope, id) {
-      begin(life, scope);
+      beginFileWork(life, scope);
       return life.track(async () => isFileId(id) && ask(() => backend.remove(scope, id), "unknown"));
     },
     async *list(scope, given = {}) {
-      assertKnownOptions<{ readonly signal?: AbortSignal }>("list", given, listTable);
+      assertKnownOptions<{ readonly signal?: AbortSignal | undefined }>("list", given, listFilesTable);
       let afterId = "";
       for (;;) {
-        begin(life, scope, given.signal);
+        beginFileWork(life, scope, given.signal);
         const from = afterId;
         const page: readonly ListedFile[] = await life.track(async () =>
           ask(() => backend.list(scope, from, listedAtOnce), null),
@@ -80,13 +71,6 @@ export function createFilesFacet(options: FilesFacetOptions): FilesFacet {
       }
     },
   };
-}
-
-function begin(life: HandleLife, scope: FileScope, signal?: AbortSignal): void {
-  life.begin(signal);
-  assertObjects({ "the scope of a file": scope });
-  assertNamespace(scope.namespace);
-  assertAgentId(scope.agentId);
 }
 
 function publicFile({ id, bytes, storedAtMs }: StoredFile): StoredFile {
@@ -104,10 +88,14 @@ async function put(
   let isKept = false;
   try {
     const bound = Math.min(maxBytes, limits.fileBytes ?? 0);
-    const received = await receiveFile(content, { maxBytes: bound, signal }, (number, chunk) =>
-      ask(() => backend.addChunk(upload, number, coder.encode(chunk, ownerOf(upload, number))), "not-applied"),
-    );
-    const file = { ...received, storedAtMs: clock.nowMs() };
+    const chunks = receiveChunks(content, { maxBytes: bound, signal });
+    let next = await chunks.next();
+    for (let number = 0; next.done !== true; number += 1, next = await chunks.next()) {
+      const coded = coder.encode(next.value, fileOwner(upload, number));
+      const at = number;
+      await ask(() => backend.addChunk(upload, at, coded), "not-applied");
+    }
+    const file = { ...next.value, storedAtMs: clock.nowMs() };
     isKept = await ask(() => backend.publish(upload, file), "unknown");
     // The time may be that of the file system.
     return publicFile((await ask(() => backend.find(upload.scope, file.id), "unknown")) ?? file);
@@ -125,7 +113,8 @@ async function dropUpload(backend: FileBackend, upload: FileUpload): Promise<voi
   }
 }
 
-function ownerOf({ id, scope }: FileUpload, number: number): Parameters<PayloadCoder["encode"]>[1] {
+/** Binds a chunk under a codec to its place in its upload. */
+export function fileOwner({ id, scope }: FileUpload, number: number): Parameters<PayloadCoder["encode"]>[1] {
   return { ref: { ...scope, key: "" }, sessionId: "", id: `${id}/${number}`, part: "file" };
 }
 
@@ -138,12 +127,7 @@ async function* get(
   const file = await life.track(async () => (isFileId(id) ? ask(() => backend.find(scope, id), null) : null));
   if (file === null) throw fileNotFound(id);
   const end = to ?? file.bytes;
-  if (from > end || end > file.bytes)
-    throw refused("INPUT_INVALID", `The file has ${file.bytes} bytes, so bytes ${from} to ${end} are outside of it.`, {
-      bytes: file.bytes,
-      from,
-      to: end,
-    });
+  assertFileRange(file.bytes, from, end);
   const hash = from === 0 && end === file.bytes ? createHash("sha256") : null;
   for (let number = Math.floor(from / fileChunkBytes); number * fileChunkBytes < end; number++) {
     life.begin(signal);
@@ -168,7 +152,7 @@ async function readChunk(
     if ((await ask(() => backend.find(upload.scope, file.id), null))?.upload !== upload.id) throw fileNotFound(file.id);
     throw damagedFile(file.id);
   }
-  const chunk = coder.decode(coded, ownerOf(upload, number));
+  const chunk = coder.decode(coded, fileOwner(upload, number));
   const expected = Math.min(fileChunkBytes, file.bytes - number * fileChunkBytes);
   if (chunk.byteLength !== expected) throw damagedFile(file.id);
   return chunk;

@@ -1,9 +1,10 @@
 // Functions that the packages of Throughline share. They may change in any release and are not public.
 export { assertKeyFits, assertRedaction, assertRef, forkBound } from "./assert-arguments.ts";
+export { assertFileRange, beginFileWork, getFileTable, listFilesTable, putFileTable } from "./file-arguments.ts";
 export { uploadEndsMs } from "./file-backend.ts";
 export type { FileBackend, FileUpload, KeptFile } from "./file-backend.ts";
-export { createFilesFacet, damagedFile, fileNotFound, isFileIntact } from "./files-facet.ts";
-export { assertPiece, fileChunkBytes, fileTooLarge, receiveFile } from "./receive-file.ts";
+export { createFilesFacet, damagedFile, fileNotFound, fileOwner, isFileIntact } from "./files-facet.ts";
+export { assertPiece, fileChunkBytes, fileTooLarge, receiveChunks } from "./receive-file.ts";
 export { followSession } from "./follow-session.ts";
 export type { Reached } from "./follow-session.ts";
 export type { HandleLife } from "./handle-life.ts";
@@ -31,6 +32,19 @@ export type { KeptPayload, PayloadPlace, RecordRow, RedactionInfo, RowCoder } fr
 export { planFieldRemoval, sessionState } from "./session-frame.ts";
 export type { SessionFrame } from "./session-frame.ts";
 export type { WatchStart, Watched } from "./watch-hub.ts";
+export type {
+  KeptPut,
+  KeptVector,
+  NumberedCode,
+  NumberedVector,
+  SessionNumber,
+  ShownSession,
+  VectorBackend,
+} from "./vector-backend.ts";
+export { assertForgetOptions, assertNearestQuery, assertPendingQuery, assertVectorPut } from "./vector-checks.ts";
+export { pendingOf, VectorTable } from "./vector-table.ts";
+export type { VectorProgress, VectorSession } from "./vector-table.ts";
+export { createVectorsFacet, vectorMark } from "./vectors-facet.ts";
 export { createCapabilities } from "./create-capabilities.ts";
 export { createHandleLife } from "./handle-life.ts";
 export { WatchHub } from "./watch-hub.ts";

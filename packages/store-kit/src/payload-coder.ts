@@ -30,7 +30,7 @@ export interface PayloadCoder {
 
 /**
  * Creates a coder that always copies, so that the store shares neither the caller's bytes nor a codec's buffer. An
- * error of the codec becomes CODEC_FAILED.
+ * error of the codec becomes CODEC_FAILED. A typed error gives it its message and remedy, and its code as `reason`.
  */
 export function createPayloadCoder(codec: PayloadCodec | undefined): PayloadCoder {
   const run = (
@@ -43,15 +43,15 @@ export function createPayloadCoder(codec: PayloadCodec | undefined): PayloadCode
       const { namespace, agentId } = ref;
       return Uint8Array.from(codec[direction](bytes, { namespace, agentId, sessionId, id, part }));
     } catch (cause) {
-      throw new ThroughlineError(
-        "CODEC_FAILED",
-        `The codec ${codec.name} could not ${direction} the ${part} of ${id}.`,
-        {
-          outcome: "not-applied",
-          details: { codec: codec.name, part, id },
-          cause,
-        },
-      );
+      const said = ThroughlineError.isInstance(cause) ? cause : null;
+      const message = `The codec ${codec.name} could not ${direction} the ${part} of ${id}.`;
+      throw new ThroughlineError("CODEC_FAILED", said === null ? message : `${message} ${said.message}`, {
+        outcome: "not-applied",
+        details: { codec: codec.name, part, id, ...(said === null ? {} : { ...said.details, reason: said.code }) },
+        remedy: said?.remedy,
+        retryable: said?.retryable,
+        cause,
+      });
     }
   };
   return {

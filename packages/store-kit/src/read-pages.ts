@@ -61,7 +61,8 @@ export async function* readPages<Payload extends ReadPayload>(
     yield page;
     const behind = order === "ascending" ? { afterSeq: last.seq } : { beforeSeq: last.seq };
     range = { ...range, ...behind, left: range.left - page.records.length };
-  } while (range.left > 0);
+    // Between its ends no record is left, so a range that is read to its end needs no empty page.
+  } while (range.left > 0 && range.afterSeq + 1 < range.beforeSeq);
 }
 
 type Span = Pick<PageRange, "afterSeq" | "beforeSeq" | "order">;

@@ -16,19 +16,18 @@ export interface ReceivedFile {
 }
 
 /**
- * Reads the content piece by piece, and passes it on in chunks of `fileChunkBytes`. It reads no further piece while a
- * chunk is being kept, so that a fast sender waits for a slow disk.
+ * Yields the content in chunks of `fileChunkBytes`, and returns what the file is. It reads no further piece before the
+ * caller asks for the next chunk, so that a fast sender waits for a slow disk.
  * @throws {ThroughlineError} FILE_TOO_LARGE, INPUT_INVALID for a piece that is not bytes, ABORTED
  */
-export async function receiveFile(
+export async function* receiveChunks(
   content: AsyncIterable<Uint8Array>,
   { maxBytes, signal }: ReceiveOptions,
-  keep: (number: number, chunk: Uint8Array) => unknown,
-): Promise<ReceivedFile> {
+): AsyncGenerator<Uint8Array, ReceivedFile> {
   const hash = createHash("sha256");
   // The chunk is reused: a file of 100 MB must not cost 100 MB of memory.
   const chunk = Buffer.alloc(fileChunkBytes);
-  let [bytes, filled, number] = [0, 0, 0];
+  let [bytes, filled] = [0, 0];
   for await (const piece of content) {
     assertPiece(piece);
     bytes += piece.byteLength;
@@ -41,12 +40,12 @@ export async function receiveFile(
       filled += part.byteLength;
       if (filled < fileChunkBytes) continue;
       if (signal?.aborted === true) throw abortedBefore("the file was kept", signal);
-      await keep(number++, Uint8Array.prototype.slice.call(chunk));
+      yield Uint8Array.prototype.slice.call(chunk);
       filled = 0;
     }
   }
   if (signal?.aborted === true) throw abortedBefore("the file was kept", signal);
-  if (filled > 0) await keep(number, Uint8Array.prototype.slice.call(chunk, 0, filled));
+  if (filled > 0) yield Uint8Array.prototype.slice.call(chunk, 0, filled);
   return { id: hash.digest("hex"), bytes };
 }
 

@@ -4,6 +4,7 @@ import type { Awaitable } from "./awaitable.ts";
 import type { FileBackend } from "./file-backend.ts";
 import type { ListPosition } from "./list-page.ts";
 import type { SessionFrame } from "./session-frame.ts";
+import type { VectorBackend } from "./vector-backend.ts";
 
 /**
  * Holds a session without its entry and its records. It is plain JSON: keep it as one text, or as columns. Objects that
@@ -170,6 +171,11 @@ export interface StoreBackend {
   }): Awaitable<(() => void | Promise<void>) | null>;
   /** Keeps files. Absent when the database keeps none, and the store then has no files. */
   readonly files?: FileBackend;
+  /**
+   * Keeps vectors of texts. It deletes them in the commit that replaces or deletes their records. Absent when the database
+   * keeps none. A store with a codec does not use it.
+   */
+  readonly vectors?: VectorBackend;
   /** Frees the resources of the backend, after the last operation. */
   close?(): Promise<void>;
 }

@@ -32,6 +32,18 @@ describe("a page of a store", () => {
     expect(checkedPage(given, range)).toBe(given);
   });
 
+  it.each([
+    ["ascending", [1, 2], 1],
+    ["descending", [2, 1], 1],
+    ["ascending", [1], 2],
+  ] as const)("%s of a bounded range %j is the last of %i when it reaches its end", async (order, seqs, expected) => {
+    const pages = [page(seqs, 9), page(seqs.length === 1 ? [2] : [], 9)];
+    let asked = 0;
+    const read = readPages<"head">({ payload: "head", order, beforeSeq: 3 }, () => pages[asked++] as never);
+    expect(await Array.fromAsync(read)).toHaveLength(expected);
+    expect(asked).toBe(expected);
+  });
+
   it("that leads a reader back ends the read", async () => {
     const pages = [page([1, 2], 4), page([1, 2], 4)];
     const read = readPages<"head">({ payload: "head" }, () => (pages.shift() ?? expect.unreachable()) as never);

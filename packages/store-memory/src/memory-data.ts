@@ -1,4 +1,5 @@
 import { createMemoryFileBackend, createMemoryFiles, type MemoryFiles, noteReferences } from "./memory-files.ts";
+import { type VectorSession, VectorTable } from "@throughline/store-kit/internal";
 import type { KeptRecord, SessionRow, StoreBackend, StoreChange } from "@throughline/store-kit";
 
 type SessionRef = SessionRow["ref"];
@@ -29,6 +30,8 @@ export interface MemoryData {
   readonly locked: Set<string>;
   /** Holds the files and what refers to them. */
   readonly files: MemoryFiles;
+  /** Holds the vectors of texts. */
+  readonly vectors: VectorTable;
 }
 
 /** Creates data that can outlive the stores over it. */
@@ -39,6 +42,7 @@ export function createMemoryData(): MemoryData {
     fields: new Map(),
     locked: new Set(),
     files: createMemoryFiles(),
+    vectors: new VectorTable(),
   };
 }
 
@@ -66,6 +70,15 @@ export function createMemoryBackend(data: MemoryData): StoreBackend {
     list: () => [...sessions.values()],
     commit: (change) => commit(data, change),
     files: createMemoryFileBackend(data.files),
+    vectors: data.vectors.backend({
+      at: (ref) => vectorSession(sessions.get(addressText(ref))),
+      of: ({ namespace, agentId }) =>
+        [...sessions.values()].flatMap((session) => {
+          const { ref } = session.row;
+          const found = ref.namespace === namespace && ref.agentId === agentId ? vectorSession(session) : null;
+          return found === null ? [] : [found];
+        }),
+    }),
     tryLock({ namespace, agentId }) {
       const agent = JSON.stringify([namespace, agentId]);
       if (data.locked.has(agent)) return null;
@@ -73,6 +86,12 @@ export function createMemoryBackend(data: MemoryData): StoreBackend {
       return () => void data.locked.delete(agent);
     },
   };
+}
+
+function vectorSession(session: MemorySession | undefined): VectorSession | null {
+  if (session === undefined) return null;
+  const { id, ref, sessionId, head, updatedAtMs } = session.row;
+  return { id, ref, sessionId, lastSeq: head.lastSeq, updatedAtMs };
 }
 
 type Fields = ReadonlyMap<string, string>;
@@ -93,7 +112,7 @@ function commit(data: MemoryData, change: StoreChange): boolean {
 }
 
 function writeSession(
-  { sessions, sessionById, files }: MemoryData,
+  { sessions, sessionById, files, vectors }: MemoryData,
   { before, after, entry, append, replace, fields }: StoreChange["sessions"][number],
 ): void {
   const session = before === null ? undefined : sessionById.get(before.id);
@@ -101,6 +120,7 @@ function writeSession(
   if (after === null) {
     if (before === null) return;
     noteReferences(files, before.ref, { added: [], removed: session?.records ?? [] });
+    vectors.drop(before.id);
     sessionById.delete(before.id);
     return;
   }
@@ -113,6 +133,10 @@ function writeSession(
   }
   const replaced = replace.map(({ seq }) => written.records[seq - 1]).filter((record) => record !== undefined);
   noteReferences(files, after.ref, { added: [...append, ...replace], removed: replaced });
+  vectors.redact(
+    after.id,
+    replace.map(({ seq }) => seq),
+  );
   for (const record of replace) written.records[record.seq - 1] = record;
   writeFields(written.fields, fields);
   if (before?.ref === after.ref) return;

@@ -29,6 +29,7 @@ import { isolationMutants, listMutants } from "./place-mutants.ts";
 import { headMutants as outlineMutants, storedMutants } from "./stored-mutants.ts";
 import { partialMutants } from "./partial-mutants.ts";
 import { textCopyMutants } from "./text-copy-mutants.ts";
+import { vectorMutants } from "./vector-mutants.ts";
 import { windowMutants } from "./window-mutants.ts";
 
 export const mutants: readonly Mutant[] = [
@@ -66,6 +67,7 @@ export const mutants: readonly Mutant[] = [
   ...eventMutants,
   ...searchMutants,
   ...anyOfMutants,
+  ...vectorMutants,
   ...forkMutants,
   ...watchMutants,
   ...maintenanceMutants,
