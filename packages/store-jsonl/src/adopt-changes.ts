@@ -8,6 +8,7 @@ import {
   suspectRows,
   type AdoptionContext,
 } from "./adopt-sessions.ts";
+import { makeAgentFolder } from "./agent-folder.ts";
 import type { AgentSessionFiles } from "./agent-session-files.ts";
 import type { AdoptionPort } from "./adoption.ts";
 import type { OpenTranscript } from "./open-transcript.ts";
@@ -292,7 +293,7 @@ export class AdoptedChanges implements AdoptionPort {
       if (change !== null) log.applyUnwritten(change);
       return;
     }
-    this.#agent.makeFolders();
+    makeAgentFolder(files, this.#context.root, this.#agent.address);
     await locks.hold([folder.entriesLock, ...sessionIds.map((id) => folder.sessionLock(id))], () => {
       log.refresh();
       const change = take();

@@ -17,6 +17,8 @@ export interface AgentFolder {
    * from the entries log and the transcripts.
    */
   readonly index: string;
+  /** Holds vectors for search by meaning. They can be computed again. The rule for the index holds here too. */
+  readonly vectors: string;
   /** Holds what this store last wrote into sessions.json, because that is the base of the three-way merge. */
   readonly viewBase: string;
   /** Holds what this store is about to write into sessions.json. After a crash it shows whether the write succeeded. */
@@ -69,6 +71,7 @@ export function agentFolder(root: string, { namespace, agentId }: AgentAddress):
     entriesLog: `${own}/entries.log`,
     entriesLock: `${own}/locks/entries`,
     index: `${own}/index.db`,
+    vectors: `${own}/vectors.db`,
     viewBase: `${own}/sessions-view.json`,
     viewNext: `${own}/sessions-view.next.json`,
     torn: `${own}/torn`,

@@ -27,6 +27,7 @@ import { fingerprintOf, TranscriptSummaries } from "./transcript-summaries.ts";
 import { maxKeptPatches, type Transcript } from "./transcript.ts";
 import { TranscriptFindings, unreadableFinding } from "./transcript-findings.ts";
 import { UnflushedMarks } from "./unflushed-marks.ts";
+import { VectorsFile } from "./vectors-file.ts";
 import { WarmLines } from "./warm-lines.ts";
 
 export interface AgentOptions {
@@ -48,6 +49,7 @@ export class AgentSessionFiles {
   readonly partials: PartialFiles;
   readonly names: FlushedNames;
   readonly stored: StoredFiles;
+  readonly vectors: VectorsFile;
   readonly #context: StoreContext;
   readonly address: AgentAddress;
   readonly #files: TranscriptPool;
@@ -94,6 +96,7 @@ export class AgentSessionFiles {
     // SQLite's write-ahead log needs memory that only processes of one host share.
     const isWanted = (): boolean => context.keepsIndex && !this.location.isRemote;
     this.index = new SessionIndex({ files, isWanted, folder: this.folder, agent: this.address, codec, onFinding });
+    this.vectors = new VectorsFile({ files, folder: this.folder, isWanted, clock, onFinding });
     this.redo = new EntryRedo({
       coder: codec.coder,
       refOf: (row) => this.#ownerOf(row).ref,
@@ -346,7 +349,7 @@ export class AgentSessionFiles {
   prepareWriting(): void {
     flushFolders(this.#context.files);
     if (this.#isPrepared) return;
-    withFileErrors(this.folder.own, () => this.makeFolders());
+    withFileErrors(this.folder.own, () => makeAgentFolder(this.#context.files, this.#context.root, this.address));
     this.#isPrepared = true;
     this.location.warn();
   }
@@ -373,10 +376,7 @@ export class AgentSessionFiles {
     this.#warm.clear();
     await this.log.close();
     this.index.close();
-  }
-
-  makeFolders(): void {
-    makeAgentFolder(this.#context.files, this.#context.root, this.address);
+    this.vectors.close();
   }
 
   makeRoom(): void {

@@ -80,6 +80,7 @@ function withRoom(files: Files, makeRoom: () => void): Files {
       return again(() => files.open(path, mode));
     },
     flushFolder: (path) => briefly(() => files.flushFolder(path)),
+    flushFolderLater: (path) => briefly(() => files.flushFolderLater(path)),
     names: (path) => briefly(() => files.names(path)),
   };
 }

@@ -105,6 +105,14 @@ export function flushFolder(files: Files, path: string): void {
   waiting.delete(path);
 }
 
+/** Does the same as `flushFolder` without holding the thread. */
+export async function flushFolderLater(files: Files, path: string): Promise<void> {
+  const waiting = unflushedFolders.get(files) ?? new Set<string>();
+  unflushedFolders.set(files, waiting.add(path));
+  await files.flushFolderLater(path);
+  waiting.delete(path);
+}
+
 /** Repeats failed flushes of folders. Call it before anything is written; it costs nothing when there are none. */
 export function flushFolders(files: Files): void {
   for (const path of unflushedFolders.get(files) ?? []) withFileErrors(path, () => flushFolder(files, path));

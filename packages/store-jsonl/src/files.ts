@@ -56,6 +56,8 @@ export interface Files {
   flushNow(handle: number): void;
   /** Flushes the names in a folder, and returns when they are on the disk. */
   flushFolder(path: string): void;
+  /** Does the same as `flushFolder`, and resolves when the names are on the disk. */
+  flushFolderLater(path: string): Promise<void>;
   /** Creates the folder with mode 0700 unless it exists. */
   makeFolder(path: string): void;
   /** Removes all access to a folder except its owner's. */
@@ -158,6 +160,12 @@ export const nodeFiles: Files = {
     } finally {
       fs.closeSync(handle);
     }
+  },
+  flushFolderLater(path) {
+    const handle = fs.openSync(path, O_RDONLY);
+    return new Promise<void>((resolve, reject) => {
+      fs.fsync(handle, (error) => (error === null ? resolve() : reject(error)));
+    }).finally(() => fs.closeSync(handle));
   },
   makeFolder(path) {
     try {

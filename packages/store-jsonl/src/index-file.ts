@@ -75,6 +75,32 @@ export function openIndexFile(
   path: string,
   { create, isCoded }: { readonly create: boolean; readonly isCoded: boolean },
 ): OpenedIndex {
+  const opened = openOwnFile(files, path, { create, timeoutMs: busyTimeoutMs });
+  if (typeof opened === "string") return opened;
+  const { database, identity, sizeBytes } = opened;
+  try {
+    const madeFor = `${identity} ${isCoded ? "coded" : "plain"}`;
+    if (isEmpty(database)) makeTables(database, madeFor);
+    const version = versionOf(database);
+    const isCurrent = version === schemaVersion && stateOf(database, "made-for") === madeFor;
+    // SQLite detects only some damage by itself. A session that it fails to find would look as if it never existed.
+    const isWhole = !isCurrent || sizeBytes > maxCheckedBytes || isIntact(database);
+    if (isCurrent && isWhole) return opened;
+    database.close();
+    if (!isWhole) return "unusable";
+    return version !== null && version <= schemaVersion ? "outdated" : "unusable";
+  } catch (error) {
+    if (database.isOpen) database.close();
+    return isDamage(error) ? "unusable" : "unavailable";
+  }
+}
+
+/** Opens a database that only its owner may read, and creates an empty one if `create` is set. It throws no error. */
+export function openOwnFile(
+  files: Files,
+  path: string,
+  { create, timeoutMs }: { readonly create: boolean; readonly timeoutMs: number },
+): (IndexFile & { readonly sizeBytes: number }) | "missing" | "unusable" | "unavailable" {
   let database: nodeSqlite.DatabaseSync | null = null;
   try {
     // This rejects links in the path, which SQLite would follow.
@@ -87,24 +113,20 @@ export function openIndexFile(
     const facts = files.facts(path);
     // SQLite opens an unwritable file read-only, and its transactions then exclude no process.
     if (facts?.kind !== "file" || !files.isWritable(path) || !areFiles(files, path)) return "unavailable";
-    const opened = new (sqlite().DatabaseSync)(path, { timeout: busyTimeoutMs });
+    const opened = new (sqlite().DatabaseSync)(path, { timeout: timeoutMs });
     database = opened;
     // With secure_delete no free page keeps purged content.
     inOneThread(() => opened.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON"));
-    const madeFor = `${facts.identity} ${isCoded ? "coded" : "plain"}`;
-    if (isEmpty(database)) makeTables(database, madeFor);
-    const version = versionOf(database);
-    const isCurrent = version === schemaVersion && stateOf(database, "made-for") === madeFor;
-    // SQLite detects only some damage by itself. A session that it fails to find would look as if it never existed.
-    const isWhole = !isCurrent || facts.sizeBytes > maxCheckedBytes || isIntact(database);
-    if (isCurrent && isWhole) return { database, identity: facts.identity };
-    database.close();
-    if (!isWhole) return "unusable";
-    return version !== null && version <= schemaVersion ? "outdated" : "unusable";
+    return { database, identity: facts.identity, sizeBytes: facts.sizeBytes };
   } catch (error) {
     if (database?.isOpen === true) database.close();
     return isDamage(error) ? "unusable" : "unavailable";
   }
+}
+
+/** Deletes a database that can be made again. */
+export function removeDatabase(files: Files, path: string): void {
+  for (const each of [`${path}-wal`, `${path}-shm`, path]) files.remove(each);
 }
 
 /** Checks the files that SQLite opens beside a database. A named pipe with such a name would block it forever. */

@@ -97,6 +97,11 @@ export const jsonlStoreTable: OptionTable<JsonlStoreOptions> = {
   files: objectWith("open", "facts", "names"),
 };
 
+/** SQLite's log is for the processes of one host, as locks of the kernel are. */
+export function keepsIndex({ locks = kernelLocks, index = locks.isKernels }: JsonlStoreOptions): boolean {
+  return index;
+}
+
 /** Fills in the defaults of the checked options. `makeRoom` works as in `containedFiles`. */
 export function contextOf(options: JsonlStoreOptions, limits: StoreLimits, makeRoom: () => void): StoreContext {
   const {
@@ -109,7 +114,6 @@ export function contextOf(options: JsonlStoreOptions, limits: StoreLimits, makeR
     lockTimeoutMs = 10_000,
     derivedDelayMs = 1000,
     locks = kernelLocks,
-    index = locks.isKernels,
   } = options;
   // The root is made absolute, because the process may change its working directory while the store is open.
   const root = resolve(options.root);
@@ -129,7 +133,7 @@ export function contextOf(options: JsonlStoreOptions, limits: StoreLimits, makeR
     }),
     lockPort: locks,
     room: new DescriptorRoom(lockTimeoutMs),
-    keepsIndex: index,
+    keepsIndex: keepsIndex(options),
     // A header is never encoded, so under a codec it must not reveal a path.
     workingDirectoryOf: (row) => (codec === undefined ? workingDirectoryOf(row, options.workingDirectory) : ""),
     derivedDelayMs,

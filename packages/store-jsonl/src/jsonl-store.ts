@@ -25,7 +25,7 @@ import { DerivedFiles } from "./derived-files.ts";
 import { entriesMark } from "./entries-mark.ts";
 import { afterCommit, afterCommitAsync, fileError, withFileErrors } from "./file-work.ts";
 import { createMaintenance } from "./maintenance.ts";
-import { contextOf, jsonlStoreTable, type JsonlStoreOptions } from "./jsonl-store-options.ts";
+import { contextOf, jsonlStoreTable, keepsIndex, type JsonlStoreOptions } from "./jsonl-store-options.ts";
 import { listSource } from "./list-sessions.ts";
 import { AdoptedChanges } from "./adopt-changes.ts";
 import { createFiles } from "./files-facet.ts";
@@ -41,6 +41,7 @@ import type { SessionRow } from "./session-row.ts";
 import { createSlices, type Slices } from "./slices.ts";
 import type { StoreContext } from "./store-context.ts";
 import { locateSession, underLocks, type ChangeContext } from "./under-locks.ts";
+import { createVectors } from "./vectors-facet.ts";
 import { createWatches, type Watches, watchKey, watchSession } from "./watch-session.ts";
 
 /**
@@ -52,6 +53,8 @@ export function createJsonlStore(options: JsonlStoreOptions): core.SessionStore 
   assertKnownOptions<JsonlStoreOptions>("createJsonlStore", options, jsonlStoreTable, "options", "CONFIG_INVALID");
   return new JsonlStore(options);
 }
+
+const own = { watch: true, fork: true, maintenance: true, partials: true, files: true } as const;
 
 class JsonlStore implements core.SessionStore {
   readonly capabilities: core.StoreCapabilities;
@@ -71,6 +74,7 @@ class JsonlStore implements core.SessionStore {
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
   readonly files: core.FilesFacet;
+  readonly vectors?: core.VectorsFacet;
   readonly #watches: Watches;
 
   constructor(options: JsonlStoreOptions) {
@@ -81,7 +85,8 @@ class JsonlStore implements core.SessionStore {
       durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "one-host",
-      facets: { watch: true, fork: true, maintenance: true, partials: true, files: true },
+      // Text can be guessed from its vector.
+      facets: { ...own, vectors: options.codec === undefined && keepsIndex(options) },
       limits: options.limits,
     });
     this.#context = contextOf(options, this.capabilities.limits, () => {
@@ -99,6 +104,13 @@ class JsonlStore implements core.SessionStore {
     this.maintenance = createMaintenance({ context: this.#context, agents, agentAt, rebuild, begin, track });
     this.partials = createPartials({ limits, agentOf: (ref) => this.#agent(ref), begin, track });
     this.files = createFiles({ context: this.#context, life: this.#life, agentAt });
+    const vectors = {
+      context: this.#context,
+      life: this.#life,
+      agentAt,
+      list: (query: core.ListQuery) => this.list(query),
+    };
+    if (this.capabilities.vectors === true) this.vectors = createVectors({ ...vectors, track });
     const { files, emit } = this.#context;
     const watches = (this.#watches = createWatches(this.#context));
     this.watch = {

@@ -6,11 +6,12 @@ import {
   appendAll,
   fileError,
   flushFolder,
+  flushFolderLater,
   flushFolders,
+  folderOf,
   makeFolders,
   openIfThere,
   readWhole,
-  replaceFile,
   withFileErrors,
 } from "./file-work.ts";
 import type { Files } from "./files.ts";
@@ -73,7 +74,7 @@ export class PartialFiles {
     // The first write of a handle also removes the files of turns that were taken over. The flush of the new name
     // covers the removal.
     if (before === null) this.remove(owner.sessionId, { toFence: partial.fence - 1, isFlushed: false });
-    const written = appended ?? this.#replace(name, this.#line(owner, partial, kept.text));
+    const written = appended ?? (await this.#replace(name, this.#line(owner, partial, kept.text)));
     this.#written.set(owner.sessionId, { partial, ...written });
   }
 
@@ -161,14 +162,39 @@ export class PartialFiles {
     }
   }
 
-  #replace(name: string, line: string): Omit<Written, "partial"> {
+  /** Flushes in another thread: the first write of a reply comes while the model's stream is read in this one. */
+  async #replace(name: string, line: string): Promise<Omit<Written, "partial">> {
     const { partials } = this.#folder;
     const files = this.#files;
-    if (files.facts(partials) === null) makeFolders(files, partials);
     const path = `${partials}/${name}`;
-    replaceFile(files, `${path}.tmp`, path, (append) => append(Buffer.from(line)));
-    const facts = withFileErrors(path, () => files.facts(path));
-    return { identity: facts?.identity ?? "", sizeBytes: facts?.sizeBytes ?? 0 };
+    const bytes = Buffer.from(line);
+    let isNamed = false;
+    try {
+      if (files.facts(partials) === null) await this.#makeFolder();
+      files.remove(`${path}.tmp`);
+      const handle = files.open(`${path}.tmp`, "create");
+      try {
+        appendAll(files, handle, bytes, 0, path);
+        await files.flush(handle);
+        // A removal during the flush means that the turn has ended. The name must not come back.
+        isNamed = files.facts(`${path}.tmp`) !== null;
+        if (isNamed) files.rename(`${path}.tmp`, path);
+        return { identity: files.factsOf(handle).identity, sizeBytes: bytes.length };
+      } finally {
+        files.close(handle);
+        if (isNamed) await flushFolderLater(files, partials);
+      }
+    } catch (error) {
+      throw fileError(error, path, "unknown");
+    }
+  }
+
+  async #makeFolder(): Promise<void> {
+    const { partials } = this.#folder;
+    const parent = folderOf(partials);
+    if (this.#files.facts(parent) === null) makeFolders(this.#files, parent);
+    this.#files.makeFolder(partials);
+    await flushFolderLater(this.#files, parent);
   }
 
   #line({ ref, sessionId }: PartialOwner, { turnId }: Pick<PartialReply, "turnId">, text: string): string {

@@ -82,6 +82,7 @@ export class Purges {
     const agent = this.#agent;
     for (const sessionId of removed) agent.forget(sessionId);
     agent.partials.removeAll(new Set(removed));
+    agent.vectors.drop(removed);
     removeTranscripts(files, agent.folder, new Set(removed.map((name) => `${name}.jsonl`)));
     flushFolder(files, agent.folder.sessions);
     // Purges that were committed meanwhile stay in the log, because their bytes are still there.

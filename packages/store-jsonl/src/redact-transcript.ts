@@ -36,6 +36,7 @@ export function redactTranscript(
     (one, other) => one - other,
   );
   if (seqs.length > 0) {
+    agent.vectors.erase(held.row.sessionId, seqs);
     const temporary = agent.folder.temporary(held.row.fileName);
     file.rewrite(path, temporary, redactedParts(context, held, new Set(seqs), { reason, entryFields, texts }));
     const names = new Set([`${held.row.sessionId}.jsonl`, held.row.fileName]);

@@ -2,7 +2,14 @@ import type * as nodeSqlite from "node:sqlite";
 import { createFinding } from "@throughline/core/internal";
 import { type Finding, hasErrorCode, type ListQuery } from "@throughline/core";
 import { FlushedSeqs } from "./flushed-seqs.ts";
-import { DamagedIndex, isDamage, openIndexFile, rowsPerTransaction, type IndexFile } from "./index-file.ts";
+import {
+  DamagedIndex,
+  isDamage,
+  openIndexFile,
+  removeDatabase,
+  rowsPerTransaction,
+  type IndexFile,
+} from "./index-file.ts";
 import { IndexedKeys } from "./indexed-keys.ts";
 import { keyOrder, pageStatements, sessionColumns, type IndexSample, type WantedSessions } from "./index-page.ts";
 import type { LogReading } from "./log-image.ts";
@@ -192,7 +199,7 @@ export class SessionIndex {
     const row = isUpToDate ? this.#ask(() => this.#get("PRAGMA wal_checkpoint(TRUNCATE)")) : null;
     if (row?.["busy"] === 0 || files.facts(folder.index) === null) return;
     this.close();
-    for (const path of [`${folder.index}-wal`, `${folder.index}-shm`, folder.index]) files.remove(path);
+    removeDatabase(files, folder.index);
   }
 
   close(): void {

@@ -25,6 +25,7 @@ const fallible: ReadonlySet<string> = new Set([
   "flush",
   "flushNow",
   "flushFolder",
+  "flushFolderLater",
   "makeFolder",
   "rename",
   "remove",

@@ -14,7 +14,7 @@ describe("the keys of appends without records", () => {
   const append = (store: SessionStore, key: string, nth = 0): Promise<AppendResult> =>
     store.append(mainRef, [], { entry: { nth }, idempotencyKey: key, durability: "process" });
 
-  it("are lines of one length, and known to every handle after them", { tags: ["slow"], timeout: 30_000 }, async () => {
+  it("are lines of one length, and known to every handle after them", { tags: ["slow"] }, async () => {
     const root = newFolder();
     const count = 600;
     let first: AppendResult;

@@ -85,7 +85,7 @@ describe("a lock of the kernel", () => {
       const lock = kernelLocks.open(nodeFiles, `${folder}/lock`);
       expect(lock.tryLock()).toBe(true);
       readFileSync(`${folder}/lock`);
-      execFileSync(process.execPath, [child, `${folder}/lock`, "1"], { timeout: 20_000 });
+      execFileSync(process.execPath, [child, `${folder}/lock`, "1"], { timeout: 120_000 });
       lock.unlock();
       lock.close();
       const root = newFolder();

@@ -376,7 +376,7 @@ describe("a damaged transcript", () => {
     },
   );
 
-  it("of nothing but opening braces is not read for ever", { tags: ["slow"], timeout: 20_000 }, async () => {
+  it("of nothing but opening braces is not read for ever", { tags: ["slow"], timeout: 60_000 }, async () => {
     const root = await sampleSession();
     writeFileSync(transcriptOf(root), `${'{"a":'.repeat(200_000)}\n`, { flag: "a" });
     await repaired(root);

@@ -311,7 +311,7 @@ describe("the index of the sessions", () => {
     const flags = ["--conditions=@throughline/source", "--input-type=module", "-e", listing];
     const { stdout } = spawnSync(process.execPath, flags, {
       cwd: import.meta.dirname,
-      timeout: 10_000,
+      timeout: 120_000,
       encoding: "utf8",
     });
     expect(stdout).toBe("3\n");

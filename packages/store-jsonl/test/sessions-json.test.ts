@@ -157,42 +157,38 @@ describe("sessions.json", () => {
     expect(await other.load(mainRef)).toMatchObject({ revision, entry: { label: "new" } });
   });
 
-  it(
-    "is never compared with what is still in the making, though it is read and written at once",
-    { timeout: 5000 },
-    async () => {
-      const root = newFolder();
-      const first = await storeWithSession(root);
-      await first.append(mainRef, [], { entry: { label: "old" } });
-      await first.close();
-      const bases = new Set<number>();
-      const [kept, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-      let flushed = 0;
-      const files: Files = {
-        ...nodeFiles,
-        open(path, mode) {
-          const handle = nodeFiles.open(path, mode);
-          if (mode === "create" && path.includes("/sessions-view.json.")) bases.add(handle);
-          return handle;
-        },
-        // The first keeps what both agree on, and has to wait until the third is there: what is written next.
-        async flush(handle) {
-          const number = bases.delete(handle) ? ++flushed : 0;
-          if (number === 3) written.resolve();
-          await (number === 1 ? written.promise : number === 3 ? kept.promise : null);
-          await nodeFiles.flush(handle);
-        },
-      };
-      await using store = createJsonlStore({ root, files, derivedDelayMs: 20 });
-      await store.append(mainRef, [], { entry: { label: "new" } });
-      editView(root, (entries) => Object.assign(entries[key] ?? {}, { other: 1 }));
-      await store.list();
-      await using other = createJsonlStore({ root, index: false });
-      const seen = await other.load(mainRef);
-      kept.resolve();
-      expect(seen?.entry).toMatchObject({ label: "new", other: 1 });
-    },
-  );
+  it("is never compared with what is still in the making, though it is read and written at once", async () => {
+    const root = newFolder();
+    const first = await storeWithSession(root);
+    await first.append(mainRef, [], { entry: { label: "old" } });
+    await first.close();
+    const bases = new Set<number>();
+    const [kept, written] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let flushed = 0;
+    const files: Files = {
+      ...nodeFiles,
+      open(path, mode) {
+        const handle = nodeFiles.open(path, mode);
+        if (mode === "create" && path.includes("/sessions-view.json.")) bases.add(handle);
+        return handle;
+      },
+      // The first keeps what both agree on, and has to wait until the third is there: what is written next.
+      async flush(handle) {
+        const number = bases.delete(handle) ? ++flushed : 0;
+        if (number === 3) written.resolve();
+        await (number === 1 ? written.promise : number === 3 ? kept.promise : null);
+        await nodeFiles.flush(handle);
+      },
+    };
+    await using store = createJsonlStore({ root, files, derivedDelayMs: 20 });
+    await store.append(mainRef, [], { entry: { label: "new" } });
+    editView(root, (entries) => Object.assign(entries[key] ?? {}, { other: 1 }));
+    await store.list();
+    await using other = createJsonlStore({ root, index: false });
+    const seen = await other.load(mainRef);
+    kept.resolve();
+    expect(seen?.entry).toMatchObject({ label: "new", other: 1 });
+  });
 
   it("may lose fields and keys by another program's hand", async () => {
     const root = newFolder();

@@ -19,7 +19,7 @@ describe("a clock that is set while somebody waits", () => {
   it.for([
     ["an hour back", -hourMs],
     ["an hour forward", hourMs],
-  ] as const)("%s does not move the deadline of a lock", { tags: ["slow"], timeout: 20_000 }, async ([, byMs]) => {
+  ] as const)("%s does not move the deadline of a lock", { tags: ["slow"] }, async ([, byMs]) => {
     const root = newFolder();
     const store = await storeWithSession(root, { lockTimeoutMs: 400, sessionsJson: false });
     const holder = await holdLocks(root);

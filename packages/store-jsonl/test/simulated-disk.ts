@@ -114,6 +114,7 @@ class Simulation implements SimulatedDisk {
         this.#flush("flushNow", node, path, node.pending.length);
       },
       flushFolder: (path) => this.#flushFolder(path),
+      flushFolderLater: async (path) => this.#flushFolder(path, "flushFolderLater"),
       makeFolder: (path) => {
         if (this.#names.has(path)) return;
         this.#call("makeFolder", path);
@@ -232,8 +233,8 @@ class Simulation implements SimulatedDisk {
     this.onChange(call);
   }
 
-  #flushFolder(path: string): void {
-    this.#call("flushFolder", path);
+  #flushFolder(path: string, call = "flushFolder"): void {
+    this.#call(call, path);
     if (!this.#names.has(path)) throw systemError("ENOENT");
     // Names that depend on the same name stay in order, whichever folder is flushed.
     const touched = new Set<string>();
@@ -244,7 +245,7 @@ class Simulation implements SimulatedDisk {
     const isKept = (change: NameChange): boolean => !change.sets.some(([name]) => touched.has(name));
     for (const change of this.#pendingNames) if (!isKept(change)) applyNames(this.#durableNames, change);
     this.#pendingNames = this.#pendingNames.filter(isKept);
-    this.onChange("flushFolder");
+    this.onChange(call);
   }
 
   #rename(call: string, sets: NameChange["sets"]): void {

@@ -50,6 +50,6 @@ export function contentsBelow(folder: string): readonly Uint8Array[] {
     .filter((path) => !path.includes("/locks/"))
     .map((path) => join(folder, path))
     .map((path) =>
-      path.includes("/index.db") ? execFileSync("cat", [path], { maxBuffer: 2 ** 30 }) : readFileSync(path),
+      /\/(?:index|vectors)\.db/.test(path) ? execFileSync("cat", [path], { maxBuffer: 2 ** 30 }) : readFileSync(path),
     );
 }

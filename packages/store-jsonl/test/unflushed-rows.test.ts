@@ -12,7 +12,7 @@ function rowOf(nth: number): SessionRow {
 
 describe("the sessions whose line in the entries log may not be on the disk", () => {
   // With a look at all of them for each line it would take minutes.
-  it("are noted by the hundred thousand, and forgotten once a flush reached them", { timeout: 20_000 }, () => {
+  it("are noted by the hundred thousand, and forgotten once a flush reached them", () => {
     const unflushed = new UnflushedRows();
     for (let nth = 1; nth <= count; nth++) unflushed.note({ op: "save", rows: [rowOf(nth)] }, nth, 0);
     expect([1, count].map((nth) => unflushed.isOnDisk(`s${nth}`, count / 2))).toEqual([true, false]);

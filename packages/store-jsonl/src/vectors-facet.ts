@@ -1,0 +1,120 @@
+import { setImmediate as pause } from "node:timers/promises";
+import { hasErrorCode, type ListQuery, type SessionPage, type SessionRef, type VectorsFacet } from "@throughline/core";
+import { quote, refused, type VectorScope } from "@throughline/core/internal";
+import {
+  createVectorsFacet,
+  type HandleLife,
+  type KeptPut,
+  type ShownSession,
+  type VectorBackend,
+  type VectorSession,
+} from "@throughline/store-kit/internal";
+import type { AgentSessionFiles } from "./agent-session-files.ts";
+import type { StoreContext } from "./store-context.ts";
+import { locateSession, underLocks } from "./under-locks.ts";
+
+export interface VectorsContext {
+  readonly context: StoreContext;
+  readonly life: HandleLife;
+  readonly agentAt: (scope: VectorScope) => AgentSessionFiles;
+  readonly list: (query: ListQuery) => Promise<SessionPage>;
+  /** Runs work that `close` waits for. */
+  readonly track: <Result>(work: () => Promise<Result>) => Promise<Result>;
+}
+
+/** Keeps vectors in a derived database of each agent, which is a scope of vectors. */
+export function createVectors(scope: VectorsContext): VectorsFacet {
+  return createVectorsFacet(backendOf(scope), scope.life);
+}
+
+function backendOf(scope: VectorsContext): VectorBackend {
+  const { agentAt, track } = scope;
+  return {
+    put: (ref, put) => track(() => putUnderLock(scope, ref, put)),
+    forget: (at, keep) => track(() => agentAt(at).vectors.forget(keep, pause)),
+    pending: async (at, { model, limit, signal }) => {
+      const agent = agentAt(at);
+      assertLocal(agent);
+      const sessions = await sessionsOf(scope, at, signal);
+      return track(async () => {
+        agent.log.refresh();
+        return agent.vectors.pending(model, sessions, { limit, isThere: (id) => agent.log.row(id) !== null });
+      });
+    },
+    shown: (query) => track(async () => shownIn(agentAt(query), query)),
+    codes: (at, model, after, limit) => track(async () => agentAt(at).vectors.codes(model, after, limit)),
+    vectors: (at, model, numbers) => track(async () => agentAt(at).vectors.vectors(model, numbers)),
+  };
+}
+
+/** A redaction and a purge take the same lock, so neither can come between the look at the mark and the commit. */
+async function putUnderLock({ context, agentAt }: VectorsContext, ref: SessionRef, put: KeptPut): Promise<boolean> {
+  const agent = agentAt(ref);
+  assertLocal(agent);
+  const find = async (): Promise<Awaited<ReturnType<typeof locateSession>>> => {
+    const row = await locateSession(agent, ref, true);
+    await agent.prepare(row);
+    return row;
+  };
+  try {
+    const { isPut } = await underLocks({ context, agent, durability: "process" }, ref, { find }, (row) => {
+      const lastSeq = agent.open(row)?.transcript.head.lastSeq ?? 0;
+      return { isPut: put.toSeq <= lastSeq && agent.vectors.put(row.sessionId, put) };
+    });
+    return isPut;
+  } catch (error) {
+    if (hasErrorCode(error, "SESSION_NOT_FOUND")) return false;
+    throw error;
+  }
+}
+
+const sessionsAtOnce = 500;
+
+async function sessionsOf(
+  { list }: VectorsContext,
+  { namespace, agentId }: VectorScope,
+  signal: AbortSignal | undefined,
+): Promise<readonly VectorSession[]> {
+  const found: VectorSession[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: SessionPage = await list({
+      namespace,
+      agentId,
+      state: "any",
+      limit: sessionsAtOnce,
+      signal,
+      ...(cursor === null ? {} : { cursor }),
+    });
+    for (const { ref, sessionId, head, updatedAtMs } of page.sessions)
+      found.push({ id: sessionId, ref, sessionId, lastSeq: head.lastSeq, updatedAtMs });
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return found;
+}
+
+/** A fork has copies of the records, so each session shows its own vectors. */
+function shownIn(
+  agent: AgentSessionFiles,
+  { key, state = "any" }: Parameters<VectorBackend["shown"]>[0],
+): readonly ShownSession[] {
+  agent.log.refresh();
+  return agent.vectors.owners().flatMap(({ place, id }): readonly ShownSession[] => {
+    const row = agent.log.row(id);
+    if (row === null || (key !== undefined && row.key !== key)) return [];
+    if (state !== "any" && (state === "archived") !== row.isArchived) return [];
+    return [{ owner: place, toSeq: Infinity, ref: agent.refOf(row), sessionId: id }];
+  });
+}
+
+/** @throws {ThroughlineError} STORE_UNSUPPORTED: SQLite's locks are for one host */
+function assertLocal({ folder, location }: AgentSessionFiles): void {
+  if (location.isRemote)
+    throw refused(
+      "STORE_UNSUPPORTED",
+      `${quote(folder.agent)} is on a network file system, where no vectors are kept.`,
+      {
+        path: folder.agent,
+      },
+    );
+}
