@@ -2,12 +2,15 @@ import { quote, refused } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
 import type { SchemaObject } from "./schema-objects.ts";
 import { renamedTables, schemaObjects } from "./schema.ts";
+import { vectorObjects } from "./vector-schema.ts";
 
 const rowText = ({ type, name, table: on, sql }: SchemaObject): string => [type, name, on, sql].join("\n");
 
 const expected: ReadonlyMap<string, string> = new Map(schemaObjects.map((each) => [rowText(each), each.name]));
 /** The tables of a replaced search index keep these names until they are deleted. No query reads them. */
 const allowed: ReadonlySet<string> = new Set(renamedTables.map(({ aside }) => aside));
+/** These are there once vectors were asked for. */
+const optional: ReadonlySet<string> = new Set(vectorObjects.map(rowText));
 
 /**
  * Compares the rows of `sqlite_schema` with what this version creates, because SQLite has no checksum of them. One changed
@@ -29,7 +32,7 @@ export function schemaDamage(database: Database.Database): string | null {
       return `Its schema is damaged: ${quote(row.name)} has the page of another object.`;
     roots.add(row.rootpage);
     const text = rowText(row);
-    if (missing.delete(text) || allowed.has(row.name)) continue;
+    if (missing.delete(text) || allowed.has(row.name) || optional.has(text)) continue;
     if (String(row.name).startsWith("store_")) unknown ??= String(row.name);
   }
   const [differing = unknown] = missing.values();

@@ -15,6 +15,7 @@ import type { SessionSpan } from "./session-spans.ts";
 import type { RecordContentRow, Session, SessionRow } from "./rows.ts";
 import type { Statements } from "./statements.ts";
 import type { WriteContext } from "./store-context.ts";
+import { noteGivenRecords } from "./vector-rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 interface ForkTarget {
@@ -131,11 +132,12 @@ export function copyToForks(context: WriteContext, session: SessionRow): number 
 
 /** A codec binds each payload to its session, so the records are coded again for their new session. */
 function give(
-  { connection: { statements }, rows, isCoded }: WriteContext,
+  { connection, rows, isCoded }: WriteContext,
   from: SessionRow,
   to: SessionRow,
   { afterSeq, toSeq }: { readonly afterSeq: number; readonly toSeq: number },
 ): void {
+  const { statements } = connection;
   const [before, after] = [placeOf(from), placeOf(to)];
   for (let at = afterSeq; isCoded && at < toSeq;) {
     const found = statements.readRecords.ascending.all(from.session, at, toSeq + 1, 100);
@@ -148,6 +150,7 @@ function give(
     storeSession(statements, { ...to, ids_to_seq: Math.min(to.ids_to_seq, from.ids_to_seq) });
   statements.giveIds.run(to.session, from.session, afterSeq, toSeq);
   statements.giveChildren.run(to.session, from.session, afterSeq, toSeq);
+  noteGivenRecords(connection, to.session, afterSeq, toSeq);
   const exchanged = exchangedOwner(from.session, to.session);
   statements.giveRecords.run(to.session, exchanged, exchanged, from.session, afterSeq, toSeq);
 }

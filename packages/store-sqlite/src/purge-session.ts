@@ -14,6 +14,8 @@ import { foundSession, frameOf } from "./session-rows.ts";
 import { purgedNamespace } from "./rows.ts";
 import type { Session, SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
+import { hasVectors } from "./vector-rows.ts";
+import { vectorSessionTables } from "./vector-schema.ts";
 import type { StoreHandle } from "./store-handle.ts";
 
 /**
@@ -119,7 +121,8 @@ function markPurged({ database }: Connection, { session }: SessionRow): void {
 function deleteSlice(context: WriteContext, session: Session): void {
   const { database } = context.connection;
   let left = deleteRecords(context, session) ? 0 : sliceRows;
-  for (const { table, key } of tables) {
+  const vectorTables = hasVectors(context.connection) ? vectorSessionTables : [];
+  for (const { table, key } of [...tables, ...vectorTables]) {
     if (left <= 0) return;
     const some = `SELECT ${key} FROM ${table} WHERE session = ? LIMIT ?`;
     left -= database

@@ -9,6 +9,7 @@ import { placeOf, refOf } from "./rows.ts";
 import { entryOf, foundSession, frameOf, sealSession, storeSession, withFrame, writeEntry } from "./session-rows.ts";
 import type { SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
+import { forgetVectorsOf } from "./vector-rows.ts";
 
 /** Replaces records wherever they are stored. A record that sessions share disappears from all of them. */
 export function redactSession(
@@ -68,6 +69,7 @@ function redactRecord(
   const redacted = context.rows.redactRecord(placeOf(owner), before, info);
   if (redacted === null) return;
   context.search?.forgetRecord(context.connection, owner, before);
+  forgetVectorsOf(context.connection, owner.session, seq);
   replaceRecord(statements, owner.session, redacted);
   dropPayloads(statements, [found]);
   context.search?.indexRecord(context.connection, owner, before);

@@ -9,6 +9,7 @@ import {
 } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
+import { checkedSession } from "./row-checksums.ts";
 import { SessionFilter, type Condition } from "./session-filter.ts";
 import { refOf } from "./rows.ts";
 import type { Session } from "./rows.ts";
@@ -177,11 +178,11 @@ export function hitOf(
   { session, seq, rank }: RankedRecord,
 ): SearchHit | null {
   const { statements } = connection;
-  const owner = statements.findSession.get(session);
   const [found] = statements.readRecords.ascending.all(session, seq - 1, seq + 1, 1);
-  if (owner === undefined || found === undefined) return null;
   const shown = sessions.shownBy(connection, session, seq);
-  if (shown === undefined) return null;
+  if (found === undefined || shown === undefined) return null;
+  const owner = shown.session === session ? checkedSession(shown) : statements.findSession.get(session);
+  if (owner === undefined) return null;
   const stored = wholeRecordOf(coder, owner, statements, found);
   if (stored === null) return null;
   const text = searchText(stored.record);

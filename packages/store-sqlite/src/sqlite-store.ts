@@ -44,6 +44,7 @@ import { archiveSession, moveSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
 import { createFork } from "./fork-session.ts";
 import { StoreHandle } from "./store-handle.ts";
+import { createVectors } from "./vectors-facet.ts";
 import { UncertainKeys } from "./uncertain-keys.ts";
 import { createWatch } from "./watch-session.ts";
 import type { SqliteStoreOptions } from "./sqlite-store-options.ts";
@@ -69,7 +70,16 @@ export function sqliteCapabilities({
     defaultDurability,
     persistent: true,
     writers: "one-host",
-    facets: { search: hasSearch, watch: true, fork: true, maintenance: true, partials: true, files: true },
+    facets: {
+      search: hasSearch,
+      watch: true,
+      fork: true,
+      maintenance: true,
+      partials: true,
+      files: true,
+      // The text of a record can be guessed from its vector, which no codec protects.
+      vectors: hasSearch,
+    },
     limits,
   });
 }
@@ -85,6 +95,7 @@ class SqliteStore implements core.SessionStore {
   readonly files: core.FilesFacet;
   readonly entriesMark: () => Promise<string>;
   declare readonly search?: core.SearchFacet;
+  declare readonly vectors?: core.VectorsFacet;
   readonly #handle: StoreHandle;
   readonly #lists: SessionLists;
   readonly #filler: IndexFiller;
@@ -132,7 +143,9 @@ class SqliteStore implements core.SessionStore {
     const purges = new PurgeKeeper(this.#handle, filler);
     this.#handle.follow((connection) => purges.poke(connection));
     this.#purges = purges;
-    if (search !== null) this.search = new StoreSearch(this.#handle, search, filler);
+    if (search === null) return;
+    this.search = new StoreSearch(this.#handle, search, filler);
+    this.vectors = createVectors(this.#handle);
   }
 
   async append(

@@ -47,7 +47,7 @@ describe("the lock of an agent", () => {
       const killedMs = performance.now();
       await waiting;
       // A lease would last for 30 s.
-      expect(enteredMs - killedMs).toBeLessThan(5000);
+      expect(enteredMs - killedMs).toBeLessThan(20_000);
     }
     expect(await textsOf(store, ref)).toHaveLength(rounds);
   });

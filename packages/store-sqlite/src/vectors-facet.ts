@@ -1,0 +1,54 @@
+import type { VectorsFacet } from "@throughline/core";
+import { createVectorsFacet, type VectorBackend } from "@throughline/store-kit/internal";
+import type { StoreHandle } from "./store-handle.ts";
+import {
+  beginForgetting,
+  createVectorTables,
+  forgetSlice,
+  hasVectors,
+  pendingVectors,
+  putVectors,
+  readCodes,
+  readVectors,
+  shownSessions,
+} from "./vector-rows.ts";
+
+/** Vectors can be computed again, so they need not wait for the disk. */
+const derived = { durability: "process" } as const;
+
+/** Keeps vectors in tables beside the records. */
+export function createVectors(handle: StoreHandle): VectorsFacet {
+  return createVectorsFacet(backendOf(handle), handle.life);
+}
+
+function backendOf(handle: StoreHandle): VectorBackend {
+  return {
+    put: (ref, put) => handle.write(({ connection }) => putVectors(connection, ref, put), derived),
+    async pending(scope, { model, limit, signal }) {
+      // Without the tables a redaction could not refuse the batch that is read next.
+      if (!(await handle.read(hasVectors, signal)))
+        await handle.write(({ connection }) => createVectorTables(connection), { ...derived, signal });
+      return handle.read((connection) => pendingVectors(connection, scope, { model, limit }), signal);
+    },
+    shown: (query) => handle.read((connection) => shownSessions(connection, query)),
+    codes: (scope, model, after, limit) =>
+      handle.read((connection) =>
+        hasVectors(connection) ? readCodes(connection, scope, model, { after, limit }) : [],
+      ),
+    vectors: (scope, model, numbers) => handle.read((connection) => readVectors(connection, scope, model, numbers)),
+    async forget(scope, keep) {
+      let count = 0;
+      let sets: readonly number[] = [];
+      await handle.remove(
+        ({ connection }) => void (sets = beginForgetting(connection, scope, keep)),
+        derived,
+        ({ connection }) => {
+          const deleted = sets.length === 0 ? 0 : forgetSlice(connection, sets);
+          count += deleted;
+          return deleted > 0;
+        },
+      );
+      return count;
+    },
+  };
+}
