@@ -19,7 +19,7 @@ export function agentPolicies(schema: string): string {
   // The policy of `sessions` contains the same condition. It is repeated here because an index can answer it.
   const isServed = `s.agent_id IN (SELECT a.agent_id FROM ${schema}.agent_roles a)`;
   const hanging = [
-    ...["records", "payloads", "keyed_appends", "partials"].map((table) =>
+    ...["records", "payloads", "keyed_appends", "partials", "vector_progress", "vector_gaps"].map((table) =>
       policy(schema, table, "ALL", `${schema}.holds_1(session_no)`),
     ),
     // PostgreSQL runs no operator on words before a policy, so a plain condition is safe here. A search meets many
@@ -52,6 +52,8 @@ ${policy(schema, "purged_sources", "ALL", isOwn)}
 ${policy(schema, "files", "ALL", isOwn, `${isOwn} AND ${soundFile}`)}
 ${policy(schema, "file_chunks", "ALL", `${schema}.holds_file_1(upload)`)}
 ${policy(schema, "file_references", "ALL", isOwn, `${isOwn} AND ${schema}.holds_1(session_no)`)}
+${policy(schema, "vector_sets", "ALL", isOwn)}
+${policy(schema, "vectors", "ALL", isOwn, `${isOwn} AND ${schema}.holds_1(session_no)`)}
 ${policy(schema, "sessions", "SELECT", isOwn)}
 ${policy(schema, "sessions", "DELETE", isOwn)}
 ${policy(

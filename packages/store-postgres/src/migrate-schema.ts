@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { ThroughlineError } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { takeMigrationLock, type MigrationPlace } from "./migration-place.ts";
@@ -27,9 +27,32 @@ export async function migrateSchema(
   const newest = steps.at(-1)?.version ?? 0;
   assertKnown(place, before, layout, steps);
   if (before !== null && before.version >= newest) return layout;
-  for (const step of steps)
-    await place.pool.transaction((run) => applyStep(place, run, step, { steps, options: { ...options, layout } }));
+  try {
+    for (const step of steps)
+      await place.pool.transaction((run) => applyStep(place, run, step, { steps, options: { ...options, layout } }));
+  } catch (error) {
+    const isForbidden = hasErrorCode(error, "STORE_READ_ONLY") && error.details["nativeCode"] === "42501";
+    throw before !== null && isForbidden ? outdated(place, before, newest, { cause: error }) : error;
+  }
   return layout;
+}
+
+/** Says that a schema of an older version has to be upgraded by its owner. */
+export function outdated(
+  { schemaName }: MigrationPlace,
+  { version }: SchemaVersion,
+  newest: number,
+  options: { readonly cause?: unknown } = {},
+): ThroughlineError {
+  const why = options.cause === undefined ? "with `migrate: false`" : "and the role of the URL may not do that";
+  const message = `The schema ${schemaName} is at version ${version} and has to be upgraded to ${newest}, ${why}.`;
+  return new ThroughlineError(options.cause === undefined ? "STORE_NOT_FOUND" : "STORE_READ_ONLY", message, {
+    ...options,
+    outcome: "not-applied",
+    details: { schema: schemaName, found: version, newest },
+    remedy:
+      "Open the store once as the role that owns the schema, which upgrades it. Then run the GRANT statements of the PostgreSQL store's README again for the other roles.",
+  });
 }
 
 async function applyStep(

@@ -69,7 +69,7 @@ class MovingStore implements SessionStore {
     [this.#to, this.#from] = [to, from];
     this.#stores = { to, from };
     this.files = createMovingFiles({ to, from });
-    this.capabilities = Object.freeze({ ...to.capabilities, maintenance: false });
+    this.capabilities = Object.freeze({ ...to.capabilities, maintenance: false, vectors: false });
     const { exclusively } = to;
     if (exclusively !== undefined) this.exclusively = exclusively.bind(to);
     this.watch = { watch: (ref, options) => this.#watch(ref, options) };

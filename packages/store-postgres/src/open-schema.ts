@@ -4,7 +4,7 @@ import { appendSql } from "./append-records.ts";
 import { assertGrants } from "./assert-grants.ts";
 import { readyDistribution } from "./distribution.ts";
 import { layoutNamed, type LayoutName } from "./layout.ts";
-import { assertKnown, migrateSchema, readVersion } from "./migrate-schema.ts";
+import { assertKnown, migrateSchema, outdated, readVersion } from "./migrate-schema.ts";
 import type { MigrationPlace } from "./migration-place.ts";
 import { applyRowSecurity, readSecurity } from "./row-security.ts";
 import { schemaSteps } from "./schema.ts";
@@ -41,10 +41,11 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
     if (found !== null) layout = options.layout ?? found.layout;
     const steps = schemaSteps(layout);
     const newest = steps.at(-1)?.version ?? 0;
-    if (found === null || found.version < newest)
+    if (found !== null && found.version < newest) throw outdated(place, found, newest);
+    if (found === null)
       throw refused("STORE_NOT_FOUND", `The schema ${place.schemaName} is not at version ${newest}.`, {
         schema: place.schemaName,
-        found: found?.version ?? null,
+        found: null,
         newest,
       });
     assertKnown(place, found, layout, steps);

@@ -65,6 +65,9 @@ const contents: Readonly<Record<string, readonly string[]>> = {
   file_references: ["file_id"],
 };
 
+/** The second step of the schema adds these. */
+const vectorContents: typeof contents = { vectors: ["scale", "code", "numbers"] };
+
 /** Finds the columns that must have no samples but have some. */
 export function unsampledColumns(schema: string): string {
   return `SELECT DISTINCT coalesce(h.inhparent, c.oid)::regclass AS on_table, quote_ident(a.attname) AS name,
@@ -90,7 +93,7 @@ export function contentsUnsampled(schema: string): string {
 
 /** Finds the columns with contents that PostgreSQL may take samples of. */
 function sampledColumns(schema: string): string {
-  const named = Object.entries(contents).flatMap(([table, columns]) =>
+  const named = Object.entries({ ...contents, ...vectorContents }).flatMap(([table, columns]) =>
     columns.map((column) => `('${schema}.${table}'::regclass, '${column}'::name)`),
   );
   return `SELECT a.attrelid::regclass AS on_table, a.attname AS name FROM (VALUES ${named.join(", ")}) AS c (of_table, name)
@@ -131,7 +134,7 @@ END $unsample$;`;
  * serve all agents.
  */
 export function soundSession(shares: string): string {
-  const numbers = ["last_seq", "revision", "message_count", "messages_ever", "keyed_next"]
+  const numbers = ["last_seq", "revision", "message_count", "messages_ever", "keyed_next", "vector_removals"]
     .map((column) => `${column} BETWEEN 0 AND ${mostExact}`)
     .concat(["created_at_ms", "appended_at_ms", "updated_at_ms"].map((column) => `abs(${column}) <= ${mostExact}`));
   return `${numbers.join(" AND ")}

@@ -38,7 +38,7 @@ function damageRemedy(text: string): string {
 
 /** While Citus moves or splits a shard, a statement that was planned before may name a shard that is no longer there. */
 const movedShard: Meaning = {
-  pattern: /could not find valid entry for shard \d|relation "[^"]*_\d+" does not exist/,
+  pattern: /could not find valid entry for shard \d|_\d{1,20}" does not exist/,
   code: "STORE_UNREACHABLE",
   says: "The rows moved to another place of the cluster meanwhile.",
   remedy: "Try again.",

@@ -36,6 +36,7 @@ import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
 import type { PostgresStore, PostgresStoreOptions } from "./store-options.ts";
 import { keepContext, SessionIdCache, type StoreContext } from "./store-context.ts";
+import { createVectors } from "./vectors-facet.ts";
 import { settingsPassedOn } from "./statement-settings.ts";
 import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
 
@@ -56,6 +57,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly maintenance: core.MaintenanceFacet;
   readonly partials: core.PartialsFacet;
   readonly files: core.FilesFacet;
+  readonly vectors?: core.VectorsFacet;
   readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #signals: SessionSignals | null;
   readonly #hub: WatchHub<kit.Reached>;
@@ -86,6 +88,8 @@ class PostgresSessionStore implements PostgresStore {
         partials: true,
         files: true,
         search: options.codec === undefined,
+        // The text of a record can be guessed from its vector, which no codec protects.
+        vectors: options.codec === undefined,
       },
       limits: options.limits,
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
@@ -125,6 +129,7 @@ class PostgresSessionStore implements PostgresStore {
     const ready = (): Promise<void> => this.#ready();
     this.files = createFiles(this.#context, { life: this.#life, clock: this.#clock, random, ready });
     if (locking !== null) this.exclusively = this.#createLock(locking, begin);
+    if (this.capabilities.vectors === true) this.vectors = createVectors(this.#context, this.#life, ready);
     if (this.capabilities.search) this.search = createSearch(this.#context, begin);
     this.maintenance = createMaintenance(this.#context, begin, { search: this.search, files: this.files });
   }

@@ -9,9 +9,9 @@ import {
 } from "@throughline/core/internal";
 import { planFieldRemoval, planRedaction, redactedRecord, type RedactionInfo } from "@throughline/store-kit/internal";
 import type { RunStatement } from "./connection-pool.ts";
+import { eraseVectorsOf, type ReachedSessions } from "./erase-vectors.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import { dropReferencesOfRecord } from "./file-references.ts";
-import type { Layout } from "./layout.ts";
 import { contentColumns } from "./record-columns.ts";
 import {
   canHold,
@@ -49,48 +49,44 @@ export async function redactRecords(
     const redactedAtMs = await databaseNowMs(context, run);
     for (const row of rows.values())
       await redactRow(context, run, { ref, session, row, info: { reason, redactedAtMs, texts } });
-    await removePartials(context, run, session, [...rows.values()]);
+    const reached = reachedBy(context, session, [...rows.values()]);
+    await removePartials(context, run, reached);
+    // A store with a codec has no vectors.
+    if (!context.rows.isCoded) await eraseVectorsOf(context, run, reached);
     if (entryFields.length === 0) return found;
-    const removed = await removeFields(context, run, { session, rows, entryFields, redactedAtMs });
+    const removed = await removeFields(context, run, { reached, entryFields, redactedAtMs });
     return { ...found, events: [...found.events, ...removed] };
   });
   context.announce(...plan.events);
   return { seqs: plan.seqs };
 }
 
-/**
- * Removes the partials of the session, of the sessions that wrote the records, and of the forks that share them. The
- * statement finds all of them through indexes.
- */
+/** Removes the partials of the session and of the sessions that share one of the records. */
 async function removePartials(
   { schema, found: { layout } }: StoreContext,
   run: RunStatement,
-  session: DatabaseRow,
-  rows: readonly DatabaseRow[],
+  { numbers, values }: ReachedSessions,
 ): Promise<void> {
-  const tenant = layout.values(refOf(session));
-  await run(
-    `DELETE FROM ${schema}.partials p WHERE p.session_no = ANY (ARRAY(
-       SELECT $1::bigint UNION SELECT r.no FROM unnest($2::bigint[]) AS r (no)
-       UNION SELECT s.session_no FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq)
-         JOIN ${schema}.sessions s ON s.base_nos @> ARRAY[r.no]${layout.and("s", "$4")}
-         WHERE EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq)
-       ))${layout.and("p", "$4")}`,
-    [session["session_no"], rows.map((row) => row["session_no"]), rows.map((row) => row["seq"]), ...tenant],
-  );
+  await run(`DELETE FROM ${schema}.partials p WHERE p.session_no = ANY (${numbers})${layout.and("p", "$4")}`, values);
 }
 
-/** Returns a condition on sessions `s`: the given session, and the sessions that share one of the records. */
+/**
+ * Returns the numbers of the given session, and of the sessions that hold or share one of the records, as an array that
+ * PostgreSQL finds through indexes.
+ */
 function reachedBy(
-  layout: Layout,
+  { schema, found: { layout } }: StoreContext,
   session: DatabaseRow,
   rows: readonly DatabaseRow[],
-): { readonly sql: string; readonly values: readonly unknown[] } {
-  const sql = `(s.session_no = $1 OR EXISTS (SELECT FROM unnest($2::bigint[], $3::bigint[]) AS r (no, seq) WHERE
-    s.session_no = r.no AND s.last_seq >= r.seq OR s.base_nos @> ARRAY[r.no] AND EXISTS (
-      SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq)))${layout.and("s", "$4")}`;
+): ReachedSessions {
+  const records = "unnest($2::bigint[], $3::bigint[]) AS r (no, seq)";
+  const tenant = layout.and("o", "$4");
+  const numbers = `ARRAY(SELECT $1::bigint
+    UNION SELECT o.session_no FROM ${records} JOIN ${schema}.sessions o ON o.session_no = r.no AND o.last_seq >= r.seq${tenant}
+    UNION SELECT o.session_no FROM ${records} JOIN ${schema}.sessions o ON o.base_nos @> ARRAY[r.no]${tenant}
+      WHERE EXISTS (SELECT FROM unnest(o.base_nos, o.base_to_seqs) AS b (no, to_seq) WHERE b.no = r.no AND b.to_seq >= r.seq))`;
   const places = [rows.map((row) => row["session_no"]), rows.map((row) => row["seq"])];
-  return { sql, values: [session["session_no"], ...places, ...layout.values(refOf(session))] };
+  return { numbers, values: [session["session_no"], ...places, ...layout.values(refOf(session))] };
 }
 
 /** Removes fields from the entries of the session and of the sessions that share the records. Returns the events. */
@@ -98,22 +94,20 @@ async function removeFields(
   context: StoreContext,
   run: RunStatement,
   {
-    session,
-    rows,
+    reached: { numbers, values },
     entryFields,
     redactedAtMs,
   }: {
-    readonly session: DatabaseRow;
-    readonly rows: ReadonlyMap<string, DatabaseRow>;
+    readonly reached: ReachedSessions;
     readonly entryFields: readonly string[];
     readonly redactedAtMs: number;
   },
 ): Promise<readonly SessionEvent[]> {
   const { schema } = context;
   const { layout } = context.found;
-  const { sql, values } = reachedBy(layout, session, [...rows.values()]);
   const reached = await run(
-    `SELECT ${stateColumns.join(", ")} FROM ${schema}.sessions s WHERE ${sql} ORDER BY session_no FOR UPDATE`,
+    `SELECT ${stateColumns.join(", ")} FROM ${schema}.sessions s WHERE s.session_no = ANY (${numbers})${layout.and("s", "$4")}
+     ORDER BY session_no FOR UPDATE`,
     values,
   );
   const events: SessionEvent[] = [];

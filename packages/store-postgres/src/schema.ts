@@ -10,6 +10,7 @@ import { ownNamesInside } from "./statement-settings.ts";
 import { clockFunction, rowClockFunction } from "./store-clock.ts";
 import { summaryViews } from "./summary-views.ts";
 import { behindTable, distribute, tenantColumn, type SchemaOptions, type TableKind } from "./table-parts.ts";
+import { vectorStep } from "./vector-tables.ts";
 
 /** Describes one step of the schema, from the version before it to `version`. */
 export interface SchemaStep {
@@ -262,13 +263,18 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
   ].join("\n");
 }
 
+/** A program that does not know vectors would leave those of a text that it erases. */
+function secondStep(layout: Layout): SchemaStep {
+  return { version: 2, oldestProgram: 2, sql: (schema, options) => vectorStep(schema, { ...options, layout }) };
+}
+
 function firstStep(layout: Layout): SchemaStep {
   return { version: 1, oldestProgram: 1, sql: (schema, options) => wholeSchema(schema, options, layout) };
 }
 
 const steps: Readonly<Record<LayoutName, readonly SchemaStep[]>> = {
-  plain: [firstStep(plainLayout)],
-  tenant: [firstStep(tenantLayout)],
+  plain: [firstStep(plainLayout), secondStep(plainLayout)],
+  tenant: [firstStep(tenantLayout), secondStep(tenantLayout)],
 };
 
 /**

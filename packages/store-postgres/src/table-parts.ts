@@ -32,6 +32,9 @@ export const tenantTables: readonly string[] = [
   "file_references",
 ];
 
+/** Lists the tables with a tenant column that the second step of the schema adds. */
+export const vectorTables: readonly string[] = ["vector_sets", "vectors", "vector_progress", "vector_gaps"];
+
 export function tenantColumn({ layout }: TableKind): string {
   return layout.name === "plain" ? "" : "\n  tenant bigint NOT NULL,";
 }
@@ -61,10 +64,18 @@ const referenceTables = ["search_state", "store_info"];
 /** Spreads the tables over the nodes of Citus by tenant. */
 export function distribute(schema: string): string {
   const name = (table: string): string => `'${schema}.${table}'`;
-  const tables = tenantTables.map(
-    (table, index) =>
-      `SELECT create_distributed_table(${name(table)}, 'tenant', colocate_with => ${index === 0 ? "'none'" : name("agents")});`,
-  );
+  const [first = "", ...others] = tenantTables;
+  const root = `SELECT create_distributed_table(${name(first)}, 'tenant', colocate_with => 'none');`;
   const references = referenceTables.map((table) => `SELECT create_reference_table(${name(table)});`);
-  return [...tables, ...references].join("\n");
+  return [root, distributeTables(schema, others), ...references].join("\n");
+}
+
+/** Spreads further tables over the nodes as the first one. */
+export function distributeTables(schema: string, tables: readonly string[]): string {
+  return tables
+    .map(
+      (table) =>
+        `SELECT create_distributed_table('${schema}.${table}', 'tenant', colocate_with => '${schema}.agents');`,
+    )
+    .join("\n");
 }

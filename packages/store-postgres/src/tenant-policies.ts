@@ -9,7 +9,7 @@ import {
   soundSession,
   statePolicies,
 } from "./policy-parts.ts";
-import { tenantTables } from "./table-parts.ts";
+import { tenantTables, vectorTables } from "./table-parts.ts";
 
 /**
  * Returns the policies of the tenant layout. Every row has its tenant, and each tenant has a role of the server, `tl_`
@@ -28,13 +28,15 @@ export function tenantPolicies(schema: string): string {
     purged_sources: `${isOwn} AND ${isNamed}`,
     files: `${isOwn} AND ${isNamed} AND ${soundFile}`,
     file_references: `${isOwn} AND ${isNamed}`,
+    vector_sets: `${isOwn} AND ${isNamed}`,
+    vectors: `${isOwn} AND ${isNamed}`,
   };
   return `
 ${secureTables(schema)}
 ${dropPolicies(schema)}
 ${samplesRemoved(schema)}
 ${ownTenants(schema)}
-${tenantTables.map((table) => policy(schema, table, "ALL", isOwn, checks[table])).join("\n")}
+${[...tenantTables, ...vectorTables].map((table) => policy(schema, table, "ALL", isOwn, checks[table])).join("\n")}
 ${statePolicies(schema)}`;
 }
 

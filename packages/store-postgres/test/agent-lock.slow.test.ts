@@ -67,7 +67,7 @@ describe.skipIf(url === "")(
         const killedMs = performance.now();
         await waiting;
         // A lease would last for 30 s.
-        expect(enteredMs - killedMs).toBeLessThan(5000);
+        expect(enteredMs - killedMs).toBeLessThan(20_000);
       }
     });
 

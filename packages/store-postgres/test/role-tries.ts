@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import type { PartialReply, SearchFacet, SessionRef } from "@throughline/core";
+import type { PartialReply, SearchFacet, SessionRef, VectorsFacet } from "@throughline/core";
 import type { PostgresStore } from "@throughline/store-postgres";
 import { expect } from "vitest";
 
@@ -29,6 +29,11 @@ export const sayFile = (fileId: string): { readonly type: string; readonly messa
 });
 
 export const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
+
+const theirScope = { namespace: "", agentId: "other" };
+const model = "test/model@4";
+const vector = Float32Array.of(1, 2, 3, 4);
+const vectorsOf = ({ vectors }: PostgresStore): VectorsFacet => vectors ?? expect.unreachable("no vectors");
 
 type PurgesOf = Required<Pick<PostgresStore["maintenance"], "purges" | "addPurges">>;
 const purgesOf = ({ maintenance }: PostgresStore): PurgesOf => maintenance as PurgesOf;
@@ -122,6 +127,30 @@ export const tries: readonly Try[] = [
     async ({ store }) => ((await searchOf(store).lag()) === 0 ? [] : ["their records counted"]),
   ],
   ["search.rebuild", "nothing", ({ store }) => Promise.resolve(searchOf(store).rebuild?.())],
+  [
+    "vectors.pending",
+    "nothing",
+    async ({ store }) => {
+      const { records, hasOthers } = await vectorsOf(store).pending(theirScope, { model });
+      return records === 0 && !hasOthers ? [] : ["their records counted"];
+    },
+  ],
+  ["vectors.nearest", "nothing", ({ store }) => vectorsOf(store).nearest({ ...theirScope, model, vector })],
+  [
+    "vectors.put, with their mark",
+    "nothing",
+    async ({ owner, store }) => {
+      const [range] = (await vectorsOf(owner).pending(theirScope, { model })).ranges;
+      const { fromSeq, toSeq, mark } = range ?? expect.unreachable("they have records");
+      const put = { model, mark, fromSeq, toSeq, resumeSeq: toSeq, vectors: [] };
+      return (await vectorsOf(store).put(theirs, put)) ? ["put"] : [];
+    },
+  ],
+  [
+    "vectors.forget",
+    "nothing",
+    async ({ store }) => ((await vectorsOf(store).forget(theirScope)) === 0 ? [] : ["forgotten"]),
+  ],
   ["maintenance.verify", "nothing", ({ store }) => all(store.maintenance.verify({ full: true }))],
   [
     "maintenance.repair",

@@ -2,7 +2,14 @@ import { createHash } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { readWindow, ThroughlineError, type PartialReply, type SearchFacet, type SessionRef } from "@throughline/core";
+import {
+  readWindow,
+  ThroughlineError,
+  type PartialReply,
+  type SearchFacet,
+  type SessionRef,
+  type VectorsFacet,
+} from "@throughline/core";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { publicMethods } from "./public-methods.ts";
@@ -59,6 +66,10 @@ async function* file(): AsyncGenerator<Uint8Array> {
 const searchOf = ({ search }: PostgresStore): SearchFacet => search ?? expect.unreachable("no search");
 const other: SessionRef = { ...ref, key: "agent:main:other" };
 const until = { leaseUntilMs: 4_000_000_000_000 };
+
+const model = "test/model@4";
+const vector = Float32Array.of(1, 2, 3, 4);
+const vectorsOf = ({ vectors }: PostgresStore): VectorsFacet => vectors ?? expect.unreachable("no vectors");
 
 /** In this order: each finds what the ones before it left. */
 const rows: readonly Row[] = [
@@ -121,6 +132,27 @@ const rows: readonly Row[] = [
   ["search.search, any of", 3, ({ store }) => through(searchOf(store).search({ anyOf: ["hello", "absent"] }))],
   ["search.search", 2, ({ store }) => through(searchOf(store).search({ text: "hello" }))],
   ["search.lag", 1, async ({ store }) => expect(await searchOf(store).lag()).toBe(0)],
+  ["vectors.pending", 2, ({ store }) => vectorsOf(store).pending(ref, { model })],
+  // What is pending; the session, its origins, the number, the vectors, the gaps and the progress in a transaction.
+  [
+    "vectors.put, after what is pending",
+    12,
+    async ({ store }) => {
+      const [range] = (await vectorsOf(store).pending(ref, { model })).ranges;
+      const { fromSeq, toSeq, mark } = range ?? expect.unreachable("nothing is pending");
+      const vectors = [{ firstSeq: 1, lastSeq: 1, part: 0, vector }];
+      return vectorsOf(store).put(ref, { model, mark, fromSeq, toSeq, resumeSeq: toSeq, vectors });
+    },
+  ],
+  [
+    "vectors.nearest",
+    3,
+    async ({ store }) => {
+      const { namespace, agentId } = ref;
+      expect(await vectorsOf(store).nearest({ namespace, agentId, model, vector })).toHaveLength(1);
+    },
+  ],
+  ["vectors.forget", 5, async ({ store }) => expect(await vectorsOf(store).forget(ref)).toBe(1)],
   [
     "watch.watch, a page",
     1,
@@ -135,14 +167,14 @@ const rows: readonly Row[] = [
   ["move", 5, ({ store }) => store.move(other, { kind: "archive" })],
   [
     "redact, after a load",
-    11,
+    13,
     async ({ store }) => {
       const { headId } = (await store.load(ref))?.head ?? { headId: null };
       return store.redact(ref, [String(headId)], { reason: "test" });
     },
   ],
   ["remove", 4, ({ store }) => store.remove(ref)],
-  ["remove, for good", 15, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
+  ["remove, for good", 18, ({ store }) => store.remove({ ...other, archiveId: "fork" }, { purge: true })],
   // A slice of sessions each, whatever they hold.
   ["maintenance.verify", 9, ({ store }) => through(store.maintenance.verify())],
   ["maintenance.repair", 26, ({ store }) => through(store.maintenance.repair())],

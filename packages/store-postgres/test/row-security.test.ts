@@ -201,6 +201,10 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
           "files",
           "file_chunks",
           "file_references",
+          "vector_sets",
+          "vectors",
+          "vector_progress",
+          "vector_gaps",
         ]) {
           const { rows } = await client.query(`SELECT t::text FROM ${table} t`);
           expect(inspect(rows, { maxArrayLength: null, maxStringLength: null })).not.toMatch(/Zanzibar|other|theirs/);

@@ -174,7 +174,8 @@ describe.skipIf(url === "")(
         inner.on("error", () => undefined);
         const connections = endingPool(url, inner, phase);
         let ended = 0;
-        for (let at = 1; ; at += testSize({ short: 13, long: 1 })) {
+        const step = testSize({ short: 23, long: 1 });
+        for (let at = 1; ; at += step) {
           const schema = newSchema();
           const options = { schema, partitions: 2, rowSecurity: true, notify: false };
           Object.assign(connections, { at, sent: 0 });
@@ -193,7 +194,7 @@ describe.skipIf(url === "")(
           expect(await textsOf(store, { namespace: "", agentId: "other", key: "agent:other:heir" })).toBe("Zanzibar");
           expect(await openTables(schema)).toBe(0);
           // All of it once, in the middle.
-          if (at === 14) await expectWhole(store);
+          if (at === 24) await expectWhole(store);
           await store.close();
           await withClient(url, (client) => client.query(`DROP SCHEMA "${schema}" CASCADE`));
           if (sent < at) break;
@@ -213,7 +214,7 @@ describe.skipIf(url === "")(
       await store.list();
       const path = join(folder, "store.sql");
       let ended = 0;
-      for (let at = 1; ; at++) {
+      for (let at = 1; ; at += testSize({ short: 7, long: 1 })) {
         Object.assign(connections, { at, sent: 0 });
         const error: unknown = await store.maintenance.backup(path).then(
           () => null,
@@ -225,7 +226,7 @@ describe.skipIf(url === "")(
         expect(await readdir(folder)).toEqual([]);
         ended += 1;
       }
-      expect(ended).toBeGreaterThan(20);
+      expect(ended).toBeGreaterThan(testSize({ short: 3, long: 20 }));
       await store.close();
       await inner.end();
       const script = await readFile(path, "utf8");

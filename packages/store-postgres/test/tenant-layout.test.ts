@@ -3,7 +3,7 @@ import { createPostgresStore, type PostgresStoreOptions } from "@throughline/sto
 import { describe, expect, inject, it } from "vitest";
 import { tenantOf } from "../src/layout.ts";
 import { schemaSteps } from "../src/schema.ts";
-import { tenantTables } from "../src/table-parts.ts";
+import { tenantTables, vectorTables } from "../src/table-parts.ts";
 import { splitStatements } from "../src/split-statements.ts";
 import { makeStandIn } from "./migrate-beside.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
@@ -78,7 +78,7 @@ describe.skipIf(url === "")(
   () => {
     it.each([
       ["made by a store", ["records"]],
-      ["that stands in for a distributed one", tenantTables],
+      ["that stands in for a distributed one", [...tenantTables, ...vectorTables]],
     ] as const)(
       "%s has the tenant in every key, and in partitions by it: %s",
       { tags: ["slow"] },
@@ -93,9 +93,9 @@ describe.skipIf(url === "")(
              ARRAY(SELECT a.attname::text FROM pg_attribute a WHERE a.attrelid = i.indrelid AND a.attnum = ANY (i.indkey)) AS columns
            FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_class c ON c.oid = i.indexrelid
            WHERE t.relnamespace = $1::regnamespace AND i.indisunique AND t.relname = ANY ($2)`,
-            [opening.schema, tenantTables],
+            [opening.schema, [...tenantTables, ...vectorTables]],
           );
-          expect(new Set(keys.rows.map(({ table }) => table))).toEqual(new Set(tenantTables));
+          expect(new Set(keys.rows.map(({ table }) => table))).toEqual(new Set([...tenantTables, ...vectorTables]));
           for (const { name, columns } of keys.rows) expect(columns, name).toContain("tenant");
           const spread = await client.query<{ table: string; parts: number; by: string }>(
             `SELECT c.relname AS table, count(h.inhrelid)::int AS parts, pg_get_partkeydef(c.oid) AS by
