@@ -1,21 +1,15 @@
 import type { Steps } from "@throughline/core/internal";
 import { sentThinking } from "./clean-reply.ts";
 import { stepResults } from "./collect-steps.ts";
+import type { MessageOrigins } from "./message-origins.ts";
 import type { NeutralToolCall } from "./neutral-message.ts";
+import { callsInOrder, type OpenReply } from "./open-reply.ts";
 import { continuesReply } from "./pair-calls.ts";
 import type { RepairedItem, ReportRepair } from "./repair.ts";
 import type { AssistantItem, CallSite, ReplayItem, ResultItem, StepItem, SystemItem, UserItem } from "./replay-item.ts";
 import { madeUpTexts, type ReplayRules, type TrailingAssistant } from "./replay-rules.ts";
 import type { AssistantTurn, ReplayCall, ReplayResult, ReplayTurn, ReplayUserBlock, UserTurn } from "./replay-turn.ts";
 import { createCallIds, createToolNames } from "./tool-call-ids.ts";
-
-interface OpenReply {
-  readonly turn: AssistantTurn;
-  readonly calls: { readonly site: CallSite; readonly id: string; readonly name: string }[];
-  last: AssistantItem;
-  /** Holds the log position of the last result of its calls, or -1 without a result. */
-  lastResultPlace: number;
-}
 
 /** Assembles paired items into turns. A settled assembly serves as the base of later ones, which never change it. */
 export class TurnAssembly {
@@ -38,9 +32,16 @@ export class TurnAssembly {
   private lastItem: RepairedItem = { recordId: "", place: 0 };
   /** Maps replies to their items. It exists only if a trailing reply is removed: the repairs must name its items. */
   private readonly itemsOf: WeakMap<AssistantTurn, RepairedItem[]> | null;
+  private readonly origins: MessageOrigins | null;
 
-  constructor(rules: ReplayRules, report: ReportRepair, base: TurnAssembly | null = null) {
+  constructor(
+    rules: ReplayRules,
+    report: ReportRepair,
+    base: TurnAssembly | null = null,
+    origins: MessageOrigins | null = null,
+  ) {
     this.rules = rules;
+    this.origins = origins;
     this.report = report;
     this.base = base;
     this.callIds = createCallIds(rules.callIds, base?.callIds.state ?? null);
@@ -127,7 +128,7 @@ export class TurnAssembly {
 
   private takeSystem(item: SystemItem): void {
     this.close();
-    this.ownTurns.push({ role: "system", recordId: item.recordId, text: item.text });
+    this.push({ role: "system", recordId: item.recordId, text: item.text });
     this.isAfterSummary = false;
     this.lastItem = item;
   }
@@ -157,12 +158,18 @@ export class TurnAssembly {
     } else {
       const own = this.ownLastTurn() as UserTurn;
       for (const block of item.blocks) own.blocks.push(block);
+      this.origins?.add(own, item.recordId);
       this.report("user-merged", item, null, this.lastItem.recordId);
     }
   }
 
   private pushUser(blocks: readonly ReplayUserBlock[], recordId: string | null): void {
-    this.ownTurns.push({ role: "user", recordId, results: [], blocks: [...blocks] });
+    this.push({ role: "user", recordId, results: [], blocks: [...blocks] });
+  }
+
+  private push(turn: ReplayTurn): void {
+    this.ownTurns.push(turn);
+    this.origins?.add(turn, turn.recordId);
   }
 
   private pushReply(text: string): void {
@@ -176,7 +183,7 @@ export class TurnAssembly {
       if (!item.isSummary) this.begin(item);
       const { recordId } = item;
       const turn: AssistantTurn = { role: "assistant", recordId, lastRecordId: recordId, blocks: [] };
-      this.ownTurns.push(turn);
+      this.push(turn);
       this.open = { turn, calls: [], last: item, lastResultPlace: -1 };
       this.itemsOf?.set(turn, [item]);
       this.addBlocks(this.open, item, item.kept);
@@ -186,6 +193,7 @@ export class TurnAssembly {
       this.open.last = item;
       this.open.turn.lastRecordId = item.recordId;
       this.itemsOf?.get(this.open.turn)?.push(item);
+      this.origins?.add(this.open.turn, item.recordId);
       this.addBlocks(this.open, item, isAnother ? this.withoutBound(item) : item.kept);
     }
     this.sawResult = false;
@@ -211,7 +219,7 @@ export class TurnAssembly {
     }
     const { recordId } = step;
     const turn: AssistantTurn = { role: "assistant", recordId, lastRecordId: recordId, blocks };
-    this.ownTurns.push(turn);
+    this.push(turn);
     this.itemsOf?.set(turn, [step]);
     if (!isFirstCall) {
       const results = stepResults(step, blocks, this.rules.resultsInCallOrder);
@@ -305,20 +313,14 @@ export class TurnAssembly {
       return;
     }
     if (open.calls.length === 0) return;
-    const blocks: ReplayUserBlock[] = [];
-    const results: ReplayResult[] = [];
-    for (const call of this.inOrder(open.calls)) {
+    const answers: UserTurn = { role: "user", recordId: null, results: [], blocks: [] };
+    for (const call of callsInOrder(open.calls, this.rules)) {
       const { result } = call.site;
-      results.push(result === null ? this.synthesize(call) : this.resultOf(call, result, blocks));
+      const before = answers.blocks.length;
+      answers.results.push(result === null ? this.synthesize(call) : this.resultOf(call, result, answers.blocks));
+      if (answers.blocks.length > before) this.origins?.add(answers, result?.recordId ?? null);
     }
-    this.ownTurns.push({ role: "user", recordId: null, results, blocks });
-  }
-
-  /** Sorts the calls by the arrival of their results, missing results last, or keeps the order of the calls. */
-  private inOrder(calls: OpenReply["calls"]): OpenReply["calls"] {
-    if (calls.length < 2 || this.rules.resultsInCallOrder) return calls;
-    const place = ({ site }: OpenReply["calls"][number]): number => site.result?.place ?? Infinity;
-    return calls.toSorted((one, other) => (place(one) < place(other) ? -1 : place(one) > place(other) ? 1 : 0));
+    this.ownTurns.push(answers);
   }
 
   /** No provider accepts a reply that ends in thinking. */

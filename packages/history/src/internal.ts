@@ -5,6 +5,8 @@ export type { RecordFromReplyOptions, RecordsFromMessagesOptions } from "./from-
 export { historyTargets, validationSteps } from "./history-targets.ts";
 export { limitSteps } from "./limit-context.ts";
 export { readSummaryText } from "./message-texts.ts";
+export { MessageOrigins } from "./message-origins.ts";
+export type { MessageOrigin } from "./message-origins.ts";
 export { messageTreeSteps } from "./message-tree.ts";
 export type { NeutralBlock, NeutralMessage } from "./neutral-message.ts";
 export type { OmitReason } from "./omitted-ranges.ts";
@@ -18,6 +20,7 @@ export { renderTextPieces } from "./render-text.ts";
 export type { RepairRule } from "./repair.ts";
 export { renderSteps } from "./replay-history.ts";
 export type { ProviderMapping, Rendering } from "./replay-history.ts";
+export { imageTypeOf } from "./media-source.ts";
 export { madeUpTexts } from "./replay-rules.ts";
 export type { ProviderRules } from "./replay-rules.ts";
 export type { AssistantTurn, ReplayResult, ReplaySource, ReplayTurn, ReplayUserBlock } from "./replay-turn.ts";

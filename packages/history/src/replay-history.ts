@@ -8,6 +8,7 @@ import type { RenderOptions } from "./render-options.ts";
 import { createRepairLog, sortedRepairs, type Repair } from "./repair.ts";
 import type { ProviderRules, ReplayRules } from "./replay-rules.ts";
 import type { ReplayTurn } from "./replay-turn.ts";
+import type { MessageOrigins } from "./message-origins.ts";
 
 /** Holds a history in a provider's own format. */
 export interface Rendering<Message> {
@@ -46,17 +47,21 @@ export function renderWith<Message>(
   return runSteps(renderSteps(context, mapping, options));
 }
 
-/** Renders like `renderWith`, one message per step, so that a long history does not block the process. */
+/**
+ * Renders like `renderWith`, one message per step, so that a long history does not block the process.
+ * @param origins collects where each message comes from. @default nothing is collected
+ */
 export function* renderSteps<Message>(
   context: Context,
   mapping: ProviderMapping<Message>,
   options: RenderOptions,
+  origins: MessageOrigins | null = null,
 ): Steps<Rendering<Message>> {
   const rules = replayRules(context.model, mapping.rules, options);
   const log = createRepairLog();
   const { items, steps } = yield* collectSteps(context.messages, rules, log.report);
   yield* new CallPairing(rules.orphanResults, log.report, steps).takeAll(items);
-  const assembly = new TurnAssembly(rules, log.report);
+  const assembly = new TurnAssembly(rules, log.report, null, origins);
   yield* assembly.takeAll(items);
   assembly.finish();
   const { field, first } = systemOf(mapping, options);
@@ -64,7 +69,9 @@ export function* renderSteps<Message>(
   const repairs = log.upToNow();
   const messages: Message[] = [...first];
   for (const turn of assembly.turns().turns) {
-    for (const message of mapping.turn(turn)) messages.push(message);
+    const mapped = mapping.turn(turn);
+    for (const message of mapped) messages.push(message);
+    origins?.rendered(turn, mapped.length);
     yield;
   }
   return {

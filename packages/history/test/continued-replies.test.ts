@@ -140,7 +140,7 @@ describe("a derived record", () => {
     );
   });
 
-  it("is looked for once, however many have lost theirs", { tags: ["slow"], timeout: 10_000 }, () => {
+  it("is looked for once, however many have lost theirs", { tags: ["slow"], timeout: 60_000 }, () => {
     const lost = Array.from({ length: 30_000 }, (_, at): RecordSketch => ({
       ...user("x"),
       id: `u${at}~d1`,

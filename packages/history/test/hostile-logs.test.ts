@@ -25,7 +25,7 @@ const logs: readonly (readonly [name: string, sketches: readonly RecordSketch[]]
 describe("a log made to slow a rendering down", () => {
   it.each(logs)(
     "%s: is rendered in time that grows with its length",
-    { tags: ["slow"], timeout: 10_000 },
+    { tags: ["slow"], timeout: 60_000 },
     (_name, sketches) => {
       const context = buildContext(storedRecords(sketches));
       const { messages } = renderAnthropic(context);

@@ -14,7 +14,7 @@ import { answersInJson, anthropicPrompt, anthropicRequest, type AnthropicRequest
 import { streamedEvents, type AnswerErrors } from "./answer-body.ts";
 import { addressWithoutCredentials } from "./base-url.ts";
 import { collectReply } from "./collect-reply.ts";
-import { fetchWithoutLongWaits } from "./fetch-without-long-waits.ts";
+import { fetchWithoutLongWaits, waitOptions } from "./fetch-without-long-waits.ts";
 import { isUnknownModel } from "./is-unknown-model.ts";
 import { loadSdk } from "./load-sdk.ts";
 import {
@@ -70,7 +70,7 @@ const usualOutputTokens = 8192;
  * MODEL_SDK_MISSING, ABORTED, and the SDK's errors
  * @throws {ThroughlineError} MODEL_KEY_MISSING, INPUT_INVALID; no request was sent
  * @example
- * const sessions = createSessions({ store, model: anthropic("claude-sonnet-4-5", { maxOutputTokens: 4000 }) });
+ * const sessions = createSessions({ store, model: anthropic("claude-sonnet-5", { maxOutputTokens: 4000 }) });
  */
 export function anthropic(modelId: string, options: AnthropicModelOptions = {}): SessionModel {
   assertKnownOptions<AnthropicModelOptions>("anthropic", options, table);
@@ -145,7 +145,7 @@ function connector(options: AnthropicModelOptions, timeout: number): () => Promi
       maxRetries,
       timeout,
       logLevel: "off",
-      fetch: fetchWithoutLongWaits(fetch),
+      fetch: fetchWithoutLongWaits(fetch, maxRetries),
       // Without a key the SDK demands an explicit null for both headers, which states that the omission is intended.
       defaultHeaders: { ...headers, ...(apiKey === null ? { "X-Api-Key": null, Authorization: null } : {}) },
     });
@@ -168,7 +168,7 @@ function askAnthropic(
   const { modelId, onDelta, signal } = request;
   const draft = new ReplyDraft({ api: "anthropic-messages", provider, model: modelId }, onDelta ?? null);
   const body = anthropicRequest(request, style);
-  const how = { ...signalOf(signal), timeout };
+  const how = { ...signalOf(signal), ...waitOptions(request), timeout };
   // `messages.create` sends the same request, but prints warnings about old models to the console.
   const path = "/v1/messages";
   const errors: AnswerErrors = {

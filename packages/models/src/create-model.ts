@@ -43,7 +43,7 @@ const table: OptionTable<CreateModelOptions> = {
  * @returns the `model` option of `createSessions`
  * @throws {ThroughlineError} INPUT_INVALID, also for an unknown provider; MODEL_KEY_MISSING; no request was sent
  * @example
- * const model = createModel(parseModelName("anthropic/claude-sonnet-4-5"));
+ * const model = createModel(parseModelName("anthropic/claude-sonnet-5"));
  */
 export function createModel(options: CreateModelOptions): SessionModel {
   assertKnownOptions<CreateModelOptions>("createModel", options, table);

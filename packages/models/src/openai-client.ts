@@ -56,7 +56,7 @@ export function openAiConnector(options: OpenAiConnectionOptions): OpenAiConnect
       maxRetries,
       timeout,
       logLevel: "off",
-      fetch: fetchWithoutLongWaits(fetch),
+      fetch: fetchWithoutLongWaits(fetch, maxRetries),
       defaultHeaders: { ...headers, ...(apiKey === null ? { Authorization: null } : {}) },
     });
     return { sdk, client };

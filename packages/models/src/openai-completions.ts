@@ -3,6 +3,7 @@ import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import { isFields, outputFields, toolChoiceFields, wireToolChoices } from "@throughline/core/internal";
 import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
+import { waitOptions } from "./fetch-without-long-waits.ts";
 import { answersInJson, effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { chatEnd, takeChatChunk, takeChatCompletion } from "./openai-chat-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
@@ -35,7 +36,7 @@ function askChat(
   const { modelId, onDelta } = request;
   const draft = new ReplyDraft({ api: "openai-completions", provider, model: modelId }, onDelta ?? null);
   const body = chatBody(request, limitField);
-  const how = signalOf(request.signal);
+  const how = { ...signalOf(request.signal), ...waitOptions(request) };
   if (onDelta === undefined) {
     return collectReply({
       request,

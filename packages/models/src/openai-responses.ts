@@ -3,6 +3,7 @@ import type { ChatModel, ChatReply, ChatRequest } from "@throughline/core";
 import { outputFields, toolChoiceFields, wireToolChoices } from "@throughline/core/internal";
 import { streamedEvents } from "./answer-body.ts";
 import { collectReply } from "./collect-reply.ts";
+import { waitOptions } from "./fetch-without-long-waits.ts";
 import { answersInJson, effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { responseEnd, takeResponse, takeResponseEvent } from "./openai-responses-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
@@ -41,7 +42,7 @@ function askResponses(
   const { modelId, onDelta } = request;
   const draft = new ReplyDraft({ api: "openai-responses", provider, model: modelId }, onDelta ?? null);
   const body = responseBody(request, reasons);
-  const how = signalOf(request.signal);
+  const how = { ...signalOf(request.signal), ...waitOptions(request) };
   if (onDelta === undefined) {
     return collectReply({
       request,

@@ -30,6 +30,6 @@ export function parseModelName(text: string): NamedModel {
   }
   throw new ThroughlineError("INPUT_INVALID", `${JSON.stringify(text)} does not name a model.`, {
     details: { model: text },
-    remedy: 'Write provider/model, such as "anthropic/claude-sonnet-4-5" or "ollama/qwen3:8b", or "offline".',
+    remedy: 'Write provider/model, such as "anthropic/claude-sonnet-5" or "ollama/qwen3:8b", or "offline".',
   });
 }

@@ -129,6 +129,36 @@ describe.each(adapters)("$name", (adapter) => {
     expect(simulator.refusals.map(({ kind }) => kind)).toEqual(["overflow", "overflow"]);
   });
 
+  it.skipIf(!adapter.retries)("reports each wait before it asks again, and none after the last attempt", async () => {
+    await start({});
+    const askedAtMs: number[] = [];
+    const server = createServer((request, response) => {
+      askedAtMs.push(performance.now());
+      request.resume();
+      const headers = askedAtMs.length === 1 ? { "retry-after": "0.3" } : {};
+      response.writeHead(429, { "content-type": "application/json", ...headers }).end('{"error":{"message":"spent"}}');
+    });
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    try {
+      const model = adapter.create({ ...simulator, url } as ProviderSimulator, { maxRetries: 2 });
+      const waits: { readonly delayMs: number; readonly status: number; readonly attempt: number }[] = [];
+      const asked = model.chat({ ...question(adapter, "Hi"), onWait: (wait) => void waits.push(wait) });
+      await expect(asked).rejects.toMatchObject({ status: 429 });
+      expect(waits).toEqual([
+        { delayMs: 300, status: 429, attempt: 1 },
+        { delayMs: expect.any(Number), status: 429, attempt: 2 },
+      ]);
+      expect(waits[1]?.delayMs).toBeGreaterThanOrEqual(750);
+      expect(waits[1]?.delayMs).toBeLessThanOrEqual(1000);
+      const [first = 0, second = 0, third = 0] = askedAtMs;
+      expect([second - first >= 295, third - second >= 745]).toEqual([true, true]);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  });
+
   it.skipIf(!adapter.retries).each([
     ["in an hour", { "retry-after": "3600" }, 1],
     ["in two minutes, in milliseconds", { "retry-after-ms": "120000" }, 1],

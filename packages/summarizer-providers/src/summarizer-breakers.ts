@@ -58,6 +58,11 @@ export interface SummarizerBreakers {
    * @throws {ThroughlineError} from `summarize`: SUMMARIZER_PAUSED while it is out, else what the summarizer throws
    */
   guard(name: string, summarizer: Summarizer): Summarizer;
+  /**
+   * Runs a call of another helper, such as an embedder, behind the breaker of that name. An abort by `signal` counts as no failure.
+   * @throws {ThroughlineError} SUMMARIZER_PAUSED while it is out, else what the work throws
+   */
+  run<Result>(name: string, work: () => Promise<Result>, signal: AbortSignal | null): Promise<Result>;
   /** Returns the state that the option `snapshot` restores after a restart. */
   snapshot(): BreakerSnapshot;
   /** Returns the status of every summarizer that was guarded or is in the snapshot, sorted by name. */
@@ -104,6 +109,7 @@ export function createSummarizerBreakers(options: SummarizerBreakersOptions = {}
       const breaker = breakerOf(name);
       return { summarize: (request) => breaker.run(() => summarizer.summarize(request), request.signal ?? null) };
     },
+    run: (name, work, signal) => breakerOf(name).run(work, signal),
     snapshot,
     status: () =>
       [...breakers].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, breaker]) => breaker.status()),

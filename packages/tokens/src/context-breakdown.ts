@@ -48,7 +48,7 @@ export function breakDown(
   ];
   const isPrefixUnknown = request.system === undefined && toolsTokens === 0;
   if (isPrefixUnknown) counted[0] = Math.max(0, totalTokens - sum(counted));
-  const [systemTokens = 0, tools = 0, summaryTokens = 0, messageTokens = 0, toolResultTokens = 0] = share(
+  const [systemTokens = 0, tools = 0, summaryTokens = 0, messageTokens = 0, toolResultTokens = 0] = shareTokens(
     totalTokens,
     counted,
   );
@@ -67,7 +67,7 @@ function classOf(message: Countable): MessageClass {
  * Returns whole numbers in proportion to the weights. They add up to the total: the largest remainders get the leftover
  * tokens.
  */
-function share(total: number, weights: readonly number[]): number[] {
+export function shareTokens(total: number, weights: readonly number[]): number[] {
   const weight = sum(weights);
   if (weight === 0) return weights.map((_, index) => (index === 0 ? total : 0));
   const exact = weights.map((part) => (total * part) / weight);

@@ -3,7 +3,7 @@ export { createAheadCounter } from "./ahead-counter.ts";
 export type { AheadCounter } from "./ahead-counter.ts";
 export { calibratedFactor, readCalibration } from "./calibration.ts";
 export type { Calibration } from "./calibration.ts";
-export { breakDown } from "./context-breakdown.ts";
+export { breakDown, shareTokens } from "./context-breakdown.ts";
 export type { ContextBreakdown } from "./context-breakdown.ts";
 export { contextReport } from "./gauge-text.ts";
 export { countByCharacterKind } from "./heuristic-count.ts";

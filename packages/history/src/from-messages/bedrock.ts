@@ -22,7 +22,7 @@ const origin: MessageOrigin = { api: "bedrock-converse", provider: "amazon-bedro
  * @param messages `Message[]` that an agent loop has collected so far
  * @param options `model` and `provider` that wrote the replies; without a model their thinking is not sent back
  * @throws {ThroughlineError} INPUT_INVALID, which names the path of the unreadable value: `messages[3].content[0]`
- * @example await session.append(recordsFromMessages(messages, { model: "anthropic.claude-sonnet-4-5" }));
+ * @example await session.append(recordsFromMessages(messages, { model: "anthropic.claude-sonnet-5" }));
  */
 export function recordsFromMessages(
   messages: readonly unknown[],
