@@ -51,7 +51,7 @@ export function modelChoice({ config, environment }: AgentContext): Omit<ModelCh
 const assumedWindowTokens = 200_000;
 
 /** Selects a model when only an API key shows the provider. */
-const usualModels: Readonly<Record<string, string>> = { anthropic: "claude-sonnet-4-5", openai: "gpt-5" };
+const usualModels: Readonly<Record<string, string>> = { anthropic: "claude-sonnet-5", openai: "gpt-5" };
 
 /**
  * Chooses the model of a conversation: the requested one, then the override of the session's entry, then the session's

@@ -7,11 +7,14 @@ import type { AgentSession, AgentSessions } from "@throughline/session/whole-tur
 import type { SummarizerBreakers } from "@throughline/summarizer-providers/internal";
 import { type AgentContext, conversationFolder } from "./agent-context.ts";
 import { type AgentListener, type AgentParts, agentParts, openAgentSessions } from "./agent-sessions.ts";
+import type { AskChange } from "./change-approvals.ts";
 import { createBackgroundWork } from "./background-work.ts";
 import type { BackgroundWork, SettleOptions } from "./background-work.ts";
 import { chooseModel, modelChoice, problemNote } from "./choose-model.ts";
 import type { ChosenModel, ModelChoice } from "./choose-model.ts";
 import { forkFields } from "./fork-fields.ts";
+import type { NamedFile } from "./node/named-file.ts";
+import { type ProjectFile, readProjectFiles } from "./node/project-files.ts";
 import { readSessionModels } from "./session-models.ts";
 import type { StartingSession } from "./starting-session.ts";
 
@@ -31,9 +34,18 @@ export interface Conversation extends AsyncDisposable {
   /** @throws {ThroughlineError} INPUT_INVALID, MODEL_KEY_MISSING */
   useModel(name: string): Promise<ChosenModel>;
   open(): Promise<AgentSession>;
-  runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn>;
+  /** @param content null resumes the last turn */
+  runTurn(content: TurnContent | null, options: ConversationTurnOptions): Promise<Turn>;
+  /** Keeps a file for the message that is sent next, and returns its block. */
+  keepFile(file: Pick<NamedFile, "bytes" | "name" | "mediaType">): Promise<FileOfTurn>;
   /** Returns the session by which another program replaced this one; null without a replacement. Reads the store. */
   replacement(): Promise<AgentSession["replacement"]>;
+  /** Holds the instructions of the folder that every request begins with; empty where the setting is off. */
+  readonly projectFiles: readonly ProjectFile[];
+  /** Returns the path of instructions that changed since they were read; null without a change. */
+  changedProjectFile(): Promise<string | null>;
+  /** Reads the instructions and the session again. */
+  reload(): Promise<void>;
   /** Stops running work in the session and beside it. `open` reopens the session. */
   stop(): Promise<void>;
   readonly breakers: SummarizerBreakers;
@@ -42,16 +54,23 @@ export interface Conversation extends AsyncDisposable {
   settle(options: SettleOptions): Promise<void>;
 }
 
+export type TurnContent = Parameters<AgentSession["runTurn"]>[0];
+type FileOfTurn = Awaited<ReturnType<AgentSessions["files"]["put"]>>["block"];
+
 interface ConversationTurnOptions {
   readonly signal: AbortSignal;
   readonly onDelta: (delta: ChatDelta) => void;
   readonly whenBusy: "queue" | "reject" | "branch" | null;
+  /** `steer` gives the text to the next call of the running turn. @default by the entry */
+  readonly queue?: "steer";
   readonly maxSteps?: number;
 }
 
 export interface OpenConversationOptions {
   /** False for work without a turn, which needs no tools. @default true */
   readonly hasTools?: boolean;
+  /** Asks a person about each change of a file. @default no person can be asked */
+  readonly ask?: AskChange | null;
   /** Receives what is noted while the conversation is opened, before a listener is set. */
   readonly onNote: (message: string) => void;
 }
@@ -61,9 +80,9 @@ export async function openConversation(
   context: AgentContext,
   store: SessionStore,
   start: StartingSession,
-  { hasTools = true, onNote }: OpenConversationOptions,
+  { hasTools = true, ask = null, onNote }: OpenConversationOptions,
 ): Promise<Conversation> {
-  const parts = await agentParts(context, store, { hasTools, onNote });
+  const parts = await agentParts(context, store, { hasTools, ask, onNote });
   const conversation = new OpenConversation(parts, start);
   await conversation.switchTo(start);
   return conversation;
@@ -207,14 +226,19 @@ class OpenConversation implements Conversation {
     });
   }
 
-  async runTurn(text: string | null, options: ConversationTurnOptions): Promise<Turn> {
+  async keepFile({ bytes, name, mediaType }: Pick<NamedFile, "bytes" | "name" | "mediaType">): Promise<FileOfTurn> {
+    const { files } = await this.#sessions();
+    return (await files.put(bytes, { name, mediaType })).block;
+  }
+
+  async runTurn(content: TurnContent | null, options: ConversationTurnOptions): Promise<Turn> {
     const session = await this.open();
     const { whenBusy: asked, onDelta, ...rest } = options;
-    const whenBusy = asked ?? (await this.#whenBusyOfEntry(session));
+    const whenBusy = options.queue === undefined ? (asked ?? (await this.#whenBusyOfEntry(session))) : null;
     const turnOptions = { ...rest, onDelta, ...(whenBusy === null ? {} : { whenBusy }) };
-    const turn = await (text === null
+    const turn = await (content === null
       ? session.resume({ ...turnOptions, continueReply: true })
-      : session.runTurn(text, turnOptions));
+      : session.runTurn(content, turnOptions));
     // A branch is a separate session, so the next message must go there.
     if (turn.ref.key !== this.ref.key) await this.switchTo({ ref: turn.ref, origin: null });
     return turn;
@@ -238,6 +262,27 @@ class OpenConversation implements Conversation {
     }
   }
 
+  get projectFiles(): readonly ProjectFile[] {
+    return this.#parts.projectFiles;
+  }
+
+  async changedProjectFile(): Promise<string | null> {
+    if (!this.#parts.hasProjectFiles) return null;
+    const before = this.projectFiles;
+    const now = await readProjectFiles(this.#folder);
+    const isIn = (files: readonly ProjectFile[], { path, version }: ProjectFile): boolean =>
+      files.some((each) => each.path === path && each.version === version);
+    const changed = now.find((file) => !isIn(before, file)) ?? before.find((file) => !isIn(now, file));
+    return changed?.path ?? null;
+  }
+
+  async reload(): Promise<void> {
+    if (this.#parts.hasProjectFiles) this.#parts.projectFiles = await readProjectFiles(this.#folder);
+    const isOpen = this.session !== null;
+    await this.stop();
+    if (isOpen) await this.open();
+  }
+
   async stop(): Promise<void> {
     await this.#agent?.sessions.close();
     this.#agent = null;
@@ -255,5 +300,6 @@ class OpenConversation implements Conversation {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#agent?.sessions.close();
+    await this.#parts.meaning?.close();
   }
 }

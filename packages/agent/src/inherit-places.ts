@@ -29,7 +29,7 @@ export function openInheritance(
   context: AgentContext,
   store: SessionStore,
   { fresh }: InheritedPlaces,
-  given: Pick<OpenSyncOptions, "onNote" | "onProgress">,
+  given: Pick<OpenSyncOptions, "onNote" | "progress">,
 ): SourceSync {
   const { readKey, writeKey } = sessionSettings(context.config).inherit;
   return openSync(context, {

@@ -17,6 +17,7 @@ import { chooseModel, modelChoice } from "./choose-model.ts";
 import { findInheritance, openInheritance } from "./inherit-places.ts";
 import { processEnvironment } from "./node/process-environment.ts";
 import { openStore } from "./open-store.ts";
+import { storePartsOf, type StoreParts } from "./store-parts.ts";
 import { SessionsByModel } from "./sessions-by-model.ts";
 
 /** Sets where the configuration of an agent comes from, and what a program adds to it. */
@@ -102,7 +103,7 @@ const closeTable: OptionTable<CloseAgentOptions> = { waitMs: integer({ min: 0 })
  *   FILE_NOT_FOUND or FILE_UNREADABLE for the configuration; STORE_URL_INVALID and other errors of opening the store;
  *   MODEL_KEY_MISSING
  * @example
- * await using agent = await openAgent({ config: { model: "anthropic/claude-sonnet-4-5", store: "sqlite:sessions.db" } });
+ * await using agent = await openAgent({ config: { model: "anthropic/claude-sonnet-5", store: "sqlite:sessions.db" } });
  * const session = await agent.sessions.open("home");
  * const { text } = await session.runTurn("What did we decide about the harbor?");
  */
@@ -118,9 +119,11 @@ export async function openAgent(options: AgentOptions = {}): Promise<Agent> {
   const context = await readContext(options);
   const choice = modelChoice(context);
   const usual = chooseModel({ ...choice, session: null });
-  const store = options.store ?? (await openOwnStore(context, listener));
+  const storeParts = storePartsOf(context, null);
+  const store = options.store ?? (await openOwnStore(context, storeParts, listener));
   const closeStore = async (): Promise<void> => {
     if (options.store === undefined) await store.close();
+    await storeParts.close();
   };
   try {
     await inherit(context, store, listener);
@@ -130,6 +133,7 @@ export async function openAgent(options: AgentOptions = {}): Promise<Agent> {
       assertKnownOptions<CloseAgentOptions>("close", given, closeTable);
       await work.settle(store, { waitMs: given.waitMs ?? 0 });
       await sessions.close();
+      await parts.meaning?.close();
       await closeStore();
     };
     return {
@@ -164,14 +168,13 @@ async function readContext(options: AgentOptions): Promise<AgentContext> {
   return createAgentContext({ config: resolved, environment, workingDirectory, userHome, configPath });
 }
 
-function openOwnStore(
-  { storeUrl, workingDirectory, environment }: AgentContext,
-  { onNote }: AgentListener,
-): Promise<SessionStore> {
+function openOwnStore(context: AgentContext, parts: StoreParts, { onNote }: AgentListener): Promise<SessionStore> {
+  const { storeUrl, workingDirectory, environment } = context;
   const token = environment["THROUGHLINE_TOKEN"]?.trim();
   return openStore(storeUrl, {
     workingDirectory,
     create: true,
+    parts,
     tokenFor: () => Promise.resolve(token === "" ? undefined : token),
     onEvent: (event) => {
       if (event.name === "finding") onNote(`${event.finding.message} ${event.finding.remedy}`);

@@ -7,6 +7,7 @@ import { isFields, systemClock } from "@throughline/core/internal";
 import { openProcessLock } from "@throughline/store-jsonl/internal";
 import {
   isOwnPlace,
+  type PassProgress,
   placesAt,
   type PlacesSurvey,
   type ProgramPlace,
@@ -18,16 +19,26 @@ import type { ImportOptions } from "@throughline/transfer";
 import { type AgentContext, homeOf } from "./agent-context.ts";
 import { makeHome, readHomeFile, writeHomeFile } from "./node/home-file.ts";
 
-/** Holds what the user answered, once for a home, about the sessions of other programs. */
+/** Holds what the user answered about the sessions of other programs. */
 type SyncConsent = "yes" | "no" | null;
 
+/** True for a store whose records stay on this machine. */
+export function isStoreHere({ storeUrl, workingDirectory }: AgentContext): boolean {
+  const { scheme } = parseStoreUrl(storeUrl, workingDirectory);
+  return scheme !== "http" && scheme !== "postgres";
+}
+
+/** One answer counts for all stores on this machine. Each other store, which others may read, has an answer of its own. */
 export function readSyncConsent(context: AgentContext): SyncConsent {
-  const { answer } = readAnswers(context);
-  return answer === "yes" || answer === "no" ? answer : null;
+  const { answer, stores } = readAnswers(context);
+  const given = isStoreHere(context) ? answer : isFields(stores) ? stores[hashOf([context.storeUrl])] : null;
+  return given === "yes" || given === "no" ? given : null;
 }
 
 export function writeSyncConsent(context: AgentContext, answer: NonNullable<SyncConsent>): void {
-  writeHomeFile(consentPath(context), { ...readAnswers(context), v: 1, answer });
+  const answers = readAnswers(context);
+  const stores = { ...(isFields(answers.stores) ? answers.stores : {}), [hashOf([context.storeUrl])]: answer };
+  writeHomeFile(consentPath(context), { ...answers, v: 1, ...(isStoreHere(context) ? { answer } : { stores }) });
 }
 
 /** Returns true at the first call for a text in this home, and remembers the text. */
@@ -41,7 +52,13 @@ export function isFirstTime(context: AgentContext, text: string): boolean {
 
 const mostTold = 100;
 
-function readAnswers(context: AgentContext): { readonly answer?: unknown; readonly told?: unknown } {
+interface Answers {
+  readonly answer?: unknown;
+  readonly stores?: unknown;
+  readonly told?: unknown;
+}
+
+function readAnswers(context: AgentContext): Answers {
   const answers = readHomeFile(consentPath(context));
   return isFields(answers) ? answers : {};
 }
@@ -123,7 +140,7 @@ export interface OpenSyncOptions {
   /** False to remember nothing beyond the life of the sync. @default true */
   readonly remembers?: boolean;
   readonly onNote: (message: string) => void;
-  readonly onProgress?: NonNullable<ImportOptions["onProgress"]>;
+  readonly progress?: PassProgress;
 }
 
 /** Opens a sync into the store of the context, with the memory of what was read for this store and these settings. */

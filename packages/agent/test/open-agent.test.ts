@@ -109,14 +109,14 @@ describe("an agent from a configuration", () => {
     const store = createMemoryStore();
     const environment = { THROUGHLINE_MODEL: "" };
     await using agent = await folder.open({ store, environment });
-    expect(agent.modelName).toBe("anthropic/claude-sonnet-4-5");
+    expect(agent.modelName).toBe("anthropic/claude-sonnet-5");
     const { ref } = await agent.sessions.open("home");
     await updateEntry(store, ref, (entry) => ({ ...entry, modelOverride: "anthropic/claude-haiku-4-5" }));
     await (await agent.sessions.open("home")).runTurn("hello");
     await (await agent.sessions.open("other")).runTurn("hello");
     await using named = await folder.open({ store });
     await (await named.sessions.open("home")).runTurn("hello");
-    expect(folder.models()).toEqual(["claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-5"]);
+    expect(folder.models()).toEqual(["claude-haiku-4-5", "claude-sonnet-5", "claude-opus-5"]);
   });
 
   it("notes an override that cannot be used, and answers with the usual model", async () => {
@@ -125,7 +125,7 @@ describe("an agent from a configuration", () => {
     const { ref } = await agent.sessions.open("home");
     await updateEntry(store, ref, (entry) => ({ ...entry, modelOverride: "openai/gpt-5" }));
     const session = await agent.sessions.open("home");
-    expect(session.model.modelId).toBe("claude-sonnet-4-5");
+    expect(session.model.modelId).toBe("claude-sonnet-5");
     expect(folder.notes).toEqual([expect.stringContaining("OPENAI_API_KEY is not set")]);
   });
 

@@ -2,6 +2,7 @@ import {
   type AssistantMessage,
   type ChatDelta,
   type ChatReply,
+  type ChatRequest,
   type Clock,
   hasErrorCode,
   ThroughlineError,
@@ -33,6 +34,8 @@ import { forward } from "./turn-wait.ts";
 import { ownToolName, wireToolName, withOwnToolNames, type WireTools } from "./wire-tools.ts";
 import { storableReply } from "./storable-reply.ts";
 import type { RecordedOutput } from "./output-schema.ts";
+
+type ChatWait = Parameters<NonNullable<ChatRequest["onWait"]>>[0];
 
 export interface CallContext {
   readonly turnId: string;
@@ -198,6 +201,7 @@ class ModelCall {
     const take = (delta: ChatDelta): void => {
       if (isOver) return;
       characters += delta.type === "tool-call" ? 0 : delta.text.length;
+      if (characters > 0) this.#noteFirstText(index);
       if (characters > maxStreamedCharacters) ending.abort(tooLong());
       else onDelta?.(delta.type === "tool-call" ? { ...delta, name: ownToolName(delta.name, wireTools) } : delta);
     };
@@ -207,6 +211,9 @@ class ModelCall {
         signal: ending.signal,
         // After a model was abandoned, its late words must not reach the listener.
         ...(onDelta === null ? {} : { onDelta: take }),
+        ...(emit === null
+          ? {}
+          : { onWait: (wait: ChatWait) => (isOver ? null : emit({ name: "call.waiting", ...wait })) }),
         onPartial: (given) => {
           const partial = isTooLong(ending.signal) ? { ...given, stopReason: "error" } : given;
           this.#partial = partial;
@@ -263,9 +270,24 @@ class ModelCall {
 
   #finish(index: number, outcome: CallOutcome, usage: CallUsage | null): void {
     const call = this.#calls[index] as CallFacts;
-    const finished = { ...call, outcome, actual: usage === null ? null : actualOf(usage) };
+    const finished = {
+      ...call,
+      durationMs: this.#msSince(call.startedMs),
+      outcome,
+      actual: usage === null ? null : actualOf(usage),
+    };
     this.#calls[index] = finished;
     this.#context.emit?.({ name: "call.finished", call: finished });
+  }
+
+  #noteFirstText(index: number): void {
+    const call = this.#calls[index] as CallFacts;
+    if (call.firstTextMs === null) this.#calls[index] = { ...call, firstTextMs: this.#msSince(call.startedMs) };
+  }
+
+  /** The clock of a machine may be set back during a call. */
+  #msSince(startedMs: number | null): number | null {
+    return startedMs === null ? null : Math.max(0, this.#context.clock.nowMs() - startedMs);
   }
 
   /** Records what the attempt sent, so that `rebuildCall` can restore its messages from the log. */
@@ -297,6 +319,9 @@ class ModelCall {
       estimatedTokens: this.#estimatedTokens,
       maxOutputTokens: request.maxOutputTokens,
       windowTokens,
+      startedMs: this.#context.clock.nowMs(),
+      durationMs: null,
+      firstTextMs: null,
       outcome: "failed",
       actual: null,
       changes,

@@ -2,6 +2,7 @@ import { throughlineDraft, throughlineKind, isFields, type ToolChoice } from "@t
 import type { RecordDraft, SessionRecord } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard/internal";
 import type { WindowCut } from "@throughline/history/internal";
+import { type CallTime, readCallTime, timeFields } from "./call-times.ts";
 import type { ThinkingRange } from "./leave-thinking-out.ts";
 import type { RecordedOutput } from "./output-schema.ts";
 
@@ -27,7 +28,7 @@ export interface CallSplice {
  * Records what one call of the model was sent, and how it ended. Together with the records before it, the system prompt
  * and the tools, it determines every byte of the messages.
  */
-export interface CallFacts {
+export interface CallFacts extends CallTime {
   /** Holds the id of the turn that made the call. */
   readonly turnId: string;
   /** Counts the steps of the turn, from 1. */
@@ -143,6 +144,7 @@ function briefly(call: CallFacts): Readonly<Record<string, unknown>> {
     ...(call.cut === null ? {} : { cut: [call.cut.fromSeq, call.cut.metAtSeq, call.cut.requestSeq] }),
     ...(call.asksApproval === true ? { asksApproval: true } : {}),
     ...(call.toolChoice === undefined ? {} : { toolChoice: call.toolChoice }),
+    ...timeFields(call),
     outcome: call.outcome,
     ...(call.actual === null ? {} : { actual: call.actual }),
   };
@@ -202,6 +204,7 @@ export function readCallPart(record: SessionRecord): CallPart | null {
     estimatedTokens: numberOr(data["estimate"], 0),
     maxOutputTokens: numberOr(data["maxOutput"], null),
     windowTokens: numberOr(data["window"], null),
+    ...readCallTime(data["time"]),
     outcome: outcome as CallOutcome,
     // `briefly` writes this form.
     actual: Array.isArray(data["actual"]) ? (data["actual"] as unknown as CallActual) : null,

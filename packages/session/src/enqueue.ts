@@ -1,4 +1,4 @@
-import { readQueueSettings } from "@throughline/policy/internal";
+import { type QueueSettings, readQueueSettings } from "@throughline/policy/internal";
 import { resetIfDue } from "./reset-due.ts";
 import type { Emit } from "./session-event.ts";
 import type { TurnHost, TurnInput } from "./turn-host.ts";
@@ -65,11 +65,16 @@ export async function enqueueTurn(context: EnqueueContext): Promise<Turn> {
 function waitingTurn({ host, input, options, turnId }: EnqueueContext): WaitingTurn {
   const arrivedAtMs = host.shared.clock.nowMs();
   const { drafts, idempotencyKey, isMentioned, branch } = input;
-  const { model, system, tools, toolChoice, output, maxSteps, leaseMs, whenBusy } = options;
-  const settings = whenBusy === undefined ? readQueueSettings(host.log.entry) : plainQueue;
+  const { model, system, tools, toolChoice, output, maxSteps, leaseMs } = options;
+  const settings = queueSettings(host, options);
   const hasOwn = [model, system, tools, toolChoice, output, maxSteps, leaseMs].some((option) => option !== undefined);
   const canJoin = idempotencyKey === null && isMentioned && !hasOwn && branch === undefined;
   return { holder: { turnId, sinceMs: arrivedAtMs }, drafts: canJoin ? drafts : null, settings, arrivedAtMs };
+}
+
+function queueSettings(host: TurnHost, { queue, whenBusy }: RunTurnOptions): QueueSettings {
+  if (queue !== undefined) return { ...plainQueue, behavior: queue };
+  return whenBusy === undefined ? readQueueSettings(host.log.entry) : plainQueue;
 }
 
 /** The order is that of arrival: messages left out before, the turn's own message, then messages that arrived later. */

@@ -2,6 +2,7 @@ import type { StoredRecord, Usage } from "@throughline/core";
 import type { GuardChange } from "@throughline/guard/internal";
 import type { WindowCut } from "@throughline/history/internal";
 import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
+import { type CallTimes, exchangeIdOf, timesOfExchange, timesOfFacts } from "./call-times.ts";
 import { isCycleStart } from "./window-facts.ts";
 
 /** Describes what was shortened for a call, with the record that holds it. */
@@ -46,6 +47,15 @@ export interface ExplainedCall {
   readonly changes: readonly ExplainedChange[];
   /** Holds the estimate of the whole request before it was sent, in tokens. */
   readonly estimatedTokens: number;
+  /** States when the request was sent, in UTC milliseconds; null when no record states it. */
+  readonly startedMs: number | null;
+  /**
+   * States when the answer began, in UTC milliseconds: its first byte for a call through a gateway, its first text for
+   * another one. Null when no record states it.
+   */
+  readonly firstByteMs: number | null;
+  /** States when the call ended, in UTC milliseconds; null when no record states it. */
+  readonly endedMs: number | null;
   /** States how the call ended. */
   readonly outcome: CallFacts["outcome"];
   /** Holds the usage that the provider reported; null when it reported none. */
@@ -58,17 +68,22 @@ export interface ExplainedCall {
 export function explainCalls(records: readonly StoredRecord[]): readonly ExplainedCall[] {
   const calls: ExplainedCall[] = [];
   const resultIds = new Map<string, string>();
+  const exchanges = new Map<string, CallTimes>();
   for (const { id, tsMs, record, type } of records) {
     if (type === "message") noteResult(record["message"], id, resultIds);
+    const times = timesOfExchange(record);
+    if (times !== null) exchanges.set(id, times);
     const part = readCallPart(record);
-    if (part?.part === 1) calls.push(explained(part.call, id, tsMs, resultIds));
-    else if (part !== null) {
+    if (part?.part === 1) {
+      const exchange = exchanges.get(exchangeIdOf(record) ?? "");
+      const found = { callId: id, atMs: tsMs, times: exchange ?? timesOfFacts(part.call) };
+      calls.push(explained(part.call, found, resultIds));
+    } else if (part !== null) {
       const at = calls.findLastIndex(({ facts }) => isSameCall(facts, part));
       const call = calls[at];
       if (call === undefined) continue;
       const { part: _part, ...more } = part;
-      const facts = { ...call.facts, ...more };
-      calls[at] = explained(facts, call.callId, call.atMs, resultIds);
+      calls[at] = explained({ ...call.facts, ...more }, { ...call, times: call }, resultIds);
     }
   }
   return calls;
@@ -98,8 +113,7 @@ function noteResult(message: unknown, id: string, resultIds: Map<string, string>
 
 function explained(
   facts: CallFacts,
-  callId: string,
-  atMs: number | null,
+  { callId, atMs, times }: Pick<ExplainedCall, "callId" | "atMs"> & { readonly times: CallTimes },
   resultIds: ReadonlyMap<string, string>,
 ): ExplainedCall {
   const { turnId, step, attempt, provider, model, fromSeq, toSeq, summaryId, estimatedTokens, outcome, actual } = facts;
@@ -107,8 +121,10 @@ function explained(
     const found = resultOf === null ? null : (resultIds.get(resultOf) ?? null);
     return { recordId: recordId ?? found, what, reason, beforeBytes, afterBytes };
   });
+  const { startedMs, firstByteMs, endedMs } = times;
   const place = { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId };
-  return { ...place, changes, estimatedTokens, outcome, actual: usageOf(actual), facts };
+  const ended = { startedMs, firstByteMs, endedMs, outcome, actual: usageOf(actual) };
+  return { ...place, changes, estimatedTokens, ...ended, facts };
 }
 
 function usageOf(actual: CallFacts["actual"]): Usage | null {

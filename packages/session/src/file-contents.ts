@@ -1,6 +1,6 @@
-import { type FilesFacet, hasErrorCode, type StoredRecord } from "@throughline/core";
-import { type FileReference, fileReferencesOf, type FileScope } from "@throughline/core/internal";
-import { needsBytes, type ProviderRules } from "@throughline/history/internal";
+import { type FilesFacet, hasErrorCode, type SessionStore, type StoredRecord } from "@throughline/core";
+import { createWorkSlices, type FileReference, fileReferencesOf, type FileScope } from "@throughline/core/internal";
+import { needsBytes, providerMappings } from "@throughline/history/internal";
 
 /** The files of one session's window in memory. The requests of every provider are smaller. */
 const mostSessionBytes = 256_000_000;
@@ -65,6 +65,21 @@ async function readFile(files: FilesFacet, scope: FileScope, id: string): Promis
   }
 }
 
+type FileRules = Parameters<typeof needsBytes>[1];
+
+/** Holds the rules of a reader that may send a file to any provider: what one of them takes is read. */
+const rulesOfAny: FileRules = Object.values(providerMappings)
+  .map((mapping) => mapping({}).rules)
+  .reduce<FileRules>(
+    (any, rules) => ({
+      imageTypes: new Set([...any.imageTypes, ...rules.imageTypes]),
+      fileTypes: new Set([...any.fileTypes, ...rules.fileTypes]),
+      maxImageLength: null,
+      maxFileBytes: Math.max(any.maxFileBytes, rules.maxFileBytes),
+    }),
+    { imageTypes: new Set(), fileTypes: new Set(), maxImageLength: null, maxFileBytes: 0 },
+  );
+
 interface FileContentsOptions {
   /** Is undefined for a store that keeps no files. */
   readonly files: FilesFacet | undefined;
@@ -89,11 +104,11 @@ export class FileContents {
 
   /**
    * Reads what the records need and was not read before. Returns null when that is nothing. `isWhole` states that no
-   * other record needs a file.
+   * other record needs a file. Without `rules`, each file is read that any provider takes.
    */
   load(
     records: readonly StoredRecord[],
-    { isWhole, rules }: { readonly isWhole: boolean; readonly rules: () => ProviderRules },
+    { isWhole, rules = () => rulesOfAny }: { readonly isWhole: boolean; readonly rules?: () => FileRules },
   ): Promise<void> | null {
     let wanted: FileReference[] | null = null;
     for (const { record } of records) for (const reference of fileReferencesOf(record)) (wanted ??= []).push(reference);
@@ -110,7 +125,7 @@ export class FileContents {
     }
   }
 
-  async #read(wanted: readonly FileReference[], rules: ProviderRules): Promise<void> {
+  async #read(wanted: readonly FileReference[], rules: FileRules): Promise<void> {
     const { files, scope, cache } = this.#options;
     if (files === undefined) return;
     for (const reference of wanted) {
@@ -123,4 +138,22 @@ export class FileContents {
       this.#size += bytes?.byteLength ?? 0;
     }
   }
+}
+
+/** A long session is looked through in steps, so that other work can run between them. */
+const stepRecords = 100;
+
+/** Reads the files of these records, and returns the function that a history asks for them. */
+export async function readFilesOf(
+  { store, ref }: { readonly store: SessionStore; readonly ref: FileScope },
+  records: readonly StoredRecord[],
+  rules: FileRules,
+): Promise<(fileId: string) => Uint8Array | null | undefined> {
+  const contents = new FileContents({ files: store.files, scope: ref, cache: new FileCache() });
+  const slices = createWorkSlices();
+  for (let from = 0; from < records.length; from += stepRecords) {
+    await contents.load(records.slice(from, from + stepRecords), { isWhole: false, rules: () => rules });
+    await slices.next(stepRecords);
+  }
+  return (fileId) => contents.get(fileId);
 }

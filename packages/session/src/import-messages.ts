@@ -51,7 +51,7 @@ export const importTable: OptionTable<ImportMessagesOptions> = {
  *
  * @throws {ThroughlineError} SESSION_EXISTS when the session holds messages, SESSION_BUSY while a turn is open,
  * KEY_INVALID, SESSION_ARCHIVED, INPUT_INVALID, BATCH_TOO_LARGE, and what the store throws
- * @example await importMessages(store, "home", recordsFromMessages(messages, { model: "claude-sonnet-4-5" }));
+ * @example await importMessages(store, "home", recordsFromMessages(messages, { model: "claude-sonnet-5" }));
  */
 export async function importMessages(
   store: SessionStore,

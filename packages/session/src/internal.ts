@@ -6,10 +6,12 @@ export { decideApproval, listApprovals, withdrawal } from "./decide-approval.ts"
 export type { DecideApprovalOptions } from "./decide-approval.ts";
 export { readHistoryCut } from "./explain-calls.ts";
 export type { ExplainedCall } from "./explain-calls.ts";
+export { readFilesOf } from "./file-contents.ts";
 export { followTurn } from "./follow-turn.ts";
 export type { FollowedEvent } from "./follow-turn.ts";
 export { closeLeasedTurn, leaseTurn } from "./lease-turn.ts";
 export { processOwners } from "./process-owners.ts";
+export { exchangeIdOf } from "./call-times.ts";
 export { readCall } from "./read-calls.ts";
 export type { FoundCall } from "./read-calls.ts";
 export { rebuildSteps } from "./rebuild-call.ts";

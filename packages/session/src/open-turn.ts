@@ -92,6 +92,13 @@ export interface OpenedTurn extends AsyncDisposable {
    * `history.append`. For a turn that was executed before, holds the records that it stored.
    */
   readonly records: readonly StoredRecord[];
+  /**
+   * Returns the bytes of a file to which `records`, or the result of `append`, refer: pass it to `createHistory`. The
+   * bytes were read with the records, within the bounds of `runTurn`.
+   * @example
+   * const history = createHistory("anthropic", { files: turn.files });
+   */
+  readonly files: (fileId: string) => Uint8Array | null | undefined;
   /** Is true after `close`. True from the beginning when a turn with this idempotency key was executed before. */
   readonly isClosed: boolean;
   /** Describes the turn that an earlier process left open in this session; null when there was none. */
@@ -143,7 +150,7 @@ const closeTable: OptionTable<CloseTurnOptions> = {
  * throws
  * @example
  * await using turn = await openTurn(store, "home", { drafts: [userMessage("Hello")] });
- * const history = createHistory("anthropic");
+ * const history = createHistory("anthropic", { files: turn.files });
  * history.append(turn.records);
  * const reply = await client.messages.create({ model, max_tokens: 1024, messages: history.render().messages });
  * await turn.close([recordFromReply(reply)]);
@@ -190,7 +197,10 @@ export async function openTurn(
   });
   const { turnId } = acquired;
   const parts = { log, turnId, interruptedTurn, abandoned };
-  if (acquired.kind === "answered") return new LoopTurn({ ...parts, records: acquired.keyed.records });
+  if (acquired.kind === "answered") {
+    await log.loadFiles(acquired.keyed.records);
+    return new LoopTurn({ ...parts, records: acquired.keyed.records });
+  }
   const controller = new AbortController();
   const { fence } = acquired;
   const lease = new TurnLease({ log, clock, turnId, fence, leaseMs, emit: null, controller, signal });
@@ -221,6 +231,7 @@ class LoopTurn implements OpenedTurn {
   readonly entry: SessionEntry;
   readonly records: readonly StoredRecord[];
   readonly interruptedTurn: InterruptedTurn | null;
+  readonly files: OpenedTurn["files"];
   readonly signal: AbortSignal;
   /** Is null when the turn was executed before. */
   readonly #lease: TurnLease | null;
@@ -235,6 +246,7 @@ class LoopTurn implements OpenedTurn {
     this.entry = log.entry;
     this.records = records;
     this.interruptedTurn = interruptedTurn;
+    this.files = (fileId) => log.fileOf(fileId);
     this.signal = lease?.signal ?? new AbortController().signal;
     this.#lease = lease;
     this.#abandoned = abandoned;

@@ -105,6 +105,7 @@ export const turnTable: OptionTable<RunTurnOptions> = {
   mentioned: flag,
   idempotencyKey: filledText,
   whenWaiting: oneOf(["refuse", "reject"]),
+  queue: oneOf(["followup", "steer"]),
 };
 
 export const appendTable: OptionTable<SessionAppendOptions> = {

@@ -2,9 +2,10 @@ import { setImmediate as pause } from "node:timers/promises";
 import { throughlineKind, assertKnownOptions, optionKinds, type OptionTable } from "@throughline/core/internal";
 import type { RecordHead } from "@throughline/core/internal";
 import type { SessionRecord, SessionRef, SessionStore, StoredRecord } from "@throughline/core";
-import { FileCache, FileContents } from "./file-contents.ts";
+import { readFilesOf } from "./file-contents.ts";
 import { mappingFor } from "./session-log.ts";
 import { isSameCall, readCallPart, type CallFacts } from "./call-record.ts";
+import { exchangeIdOf, timesOfExchange } from "./call-times.ts";
 import { explainCalls } from "./explain-calls.ts";
 import type { ExplainedCall } from "./explain-calls.ts";
 
@@ -14,6 +15,8 @@ interface CallQuery {
   readonly turn?: string | undefined;
   /** Selects only the last calls; the number is their count. */
   readonly tail?: number | undefined;
+  /** Selects only calls whose record has a smaller seq. */
+  readonly beforeSeq?: number | undefined;
 }
 
 /** Sets the signal and the memory callback of `readCalls`. */
@@ -30,7 +33,11 @@ export interface ReadCallsOptions {
 const spareRecords = 1000;
 
 const { callback, integer, signal: signalKind, text } = optionKinds;
-export const callQueryTable: OptionTable<CallQuery> = { turn: text, tail: integer({ min: 0 }) };
+export const callQueryTable: OptionTable<CallQuery> = {
+  turn: text,
+  tail: integer({ min: 0 }),
+  beforeSeq: integer({ min: 1 }),
+};
 export const readCallsTable: OptionTable<ReadCallsOptions> = { signal: signalKind, onKeep: callback };
 
 /**
@@ -51,14 +58,21 @@ export async function readCalls(
   const { signal, onKeep } = options;
   let kept: StoredRecord[] = [];
   let hasCalls = false;
-  const readOptions = signal === undefined ? {} : { signal };
+  const { beforeSeq } = query;
+  const readOptions = {
+    ...(signal === undefined ? {} : { signal }),
+    ...(beforeSeq === undefined ? {} : { beforeSeq }),
+  };
   let nextDrop = spareRecords;
+  let before: StoredRecord | undefined;
   for await (const { records } of store.read(ref, readOptions)) {
     // A store that answers synchronously would block interrupts until the whole session is read.
     await pause();
     const all = records.filter(({ record }) => throughlineKind(record) === "call");
     hasCalls ||= all.length > 0;
-    const found = query.turn === undefined ? all : all.filter(({ record }) => turnOf(record) === query.turn);
+    const wanted = query.turn === undefined ? all : all.filter(({ record }) => turnOf(record) === query.turn);
+    const found = withExchanges(wanted, before === undefined ? records : [before, ...records]);
+    before = records.at(-1);
     if (query.tail === undefined && query.turn === undefined) onKeep?.(found);
     kept.push(...found);
     if (kept.length < nextDrop) continue;
@@ -105,11 +119,8 @@ export async function readCall(
   const records = [...before, ...own];
   const call = explainCalls(records).find(({ callId }) => callId === id);
   if (call === undefined) return null;
-  const loadFiles = async (): ReturnType<FoundCall["loadFiles"]> => {
-    const contents = new FileContents({ files: store.files, scope: ref, cache: new FileCache() });
-    await contents.load(records, { isWhole: true, rules: () => mappingFor(call.facts.api).rules });
-    return (fileId) => contents.get(fileId);
-  };
+  const loadFiles = async (): ReturnType<FoundCall["loadFiles"]> =>
+    readFilesOf({ store, ref }, records, mappingFor(call.facts.api).rules);
   return { call, records, loadFiles };
 }
 
@@ -141,11 +152,29 @@ function chosen(calls: readonly ExplainedCall[], { turn, tail }: CallQuery): rea
   return tail === undefined ? ofTurn : ofTurn.slice(-tail);
 }
 
-/** A second record follows the record of its call, so every record from the first call on is kept. */
+/** A gateway appends the exchange of a call right before the call. Only its times are needed, and a frame may be large. */
+function withExchanges(calls: readonly StoredRecord[], records: readonly StoredRecord[]): readonly StoredRecord[] {
+  const wanted = new Set(calls.map(({ record }) => exchangeIdOf(record)));
+  wanted.delete(null);
+  if (wanted.size === 0) return calls;
+  const exchanges = records.filter(({ id }) => wanted.has(id)).map(onlyTimes);
+  return [...exchanges, ...calls].toSorted((one, other) => one.seq - other.seq);
+}
+
+function onlyTimes(stored: StoredRecord): StoredRecord {
+  return { ...stored, record: { ...stored.record, data: timesOfExchange(stored.record) } };
+}
+
+/**
+ * A second record follows the record of its call, so every record from the first call on is kept, and the exchange
+ * before it.
+ */
 function neededFor(calls: readonly ExplainedCall[], records: readonly StoredRecord[]): StoredRecord[] {
   const [first] = calls;
   const from = first === undefined ? records.length : records.findIndex(({ id }) => id === first.callId);
-  return records.slice(from);
+  const own = records[from];
+  const exchangeId = own === undefined ? null : exchangeIdOf(own.record);
+  return records.slice(exchangeId !== null && records[from - 1]?.id === exchangeId ? from - 1 : from);
 }
 
 /** The changes of a call name tool results by call id only, so their records must be found. */

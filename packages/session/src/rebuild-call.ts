@@ -1,11 +1,13 @@
 import type { StoredRecord, ToolDefinition } from "@throughline/core";
 import { applyChanges, type GuardChange } from "@throughline/guard/internal";
 import { type OutputFormat, runSteps, type Steps, type ToolChoice } from "@throughline/core/internal";
+import type { Context } from "@throughline/history";
 import type { WindowCut } from "@throughline/history/internal";
-import { contextSteps, limitSteps, renderSteps } from "@throughline/history/internal";
+import { contextSteps, limitSteps, MessageOrigins, renderSteps } from "@throughline/history/internal";
 import { isSameCall, isSameCut, readCallPart, type CallFacts, type CallSplice } from "./call-record.ts";
 import { leaveThinkingOut, type ThinkingRange } from "./leave-thinking-out.ts";
 import { applySplice } from "./call-splice.ts";
+import { type MessagePlace, placesOf } from "./message-places.ts";
 import { shortHash, toolsHashOf, withSystem } from "./prompt.ts";
 import { mappingFor } from "./session-log.ts";
 import { outputTool } from "./output-schema.ts";
@@ -47,6 +49,13 @@ export interface RebuiltCall {
   readonly areSameTools: boolean;
 }
 
+/** Holds a request as it was sent, and where its messages come from. */
+interface TracedCall extends RebuiltCall {
+  readonly places: readonly (readonly MessagePlace[])[];
+  /** Holds the messages before the rules of the provider applied. */
+  readonly context: Context;
+}
+
 /**
  * Rebuilds the request of a call from the records alone. The messages are, byte for byte as JSON, those that were sent.
  * A record that was redacted since differs, and so does one whose file `prefix.files` does not return.
@@ -55,7 +64,8 @@ export interface RebuiltCall {
  * @throws {ThroughlineError} RECORD_FROM_NEWER_VERSION, CAPABILITY_UNSUPPORTED
  */
 export function rebuildCall(records: readonly StoredRecord[], call: CallFacts, prefix: CallPrefix): RebuiltCall {
-  return runSteps(rebuildSteps(records, call, prefix));
+  const { places: _, context: __, ...rebuilt } = runSteps(rebuildSteps(records, call, prefix));
+  return rebuilt;
 }
 
 /** Does the work of `rebuildCall` in small steps, so that other work can run between them. */
@@ -63,29 +73,39 @@ export function* rebuildSteps(
   records: readonly StoredRecord[],
   call: CallFacts,
   prefix: CallPrefix,
-): Steps<RebuiltCall> {
+): Steps<TracedCall> {
   const { fromSeq, toSeq, headId, provider, model: modelId, api } = call;
   const seen = records.filter(({ seq }) => seq >= fromSeq && seq <= toSeq);
   const context = yield* contextSteps(seen, { headId });
   const sent = call.cut === null ? context : yield* limitSteps(context, { recorded: call.cut });
-  const { messages } = yield* renderSteps(sent, mappingFor(api), {
-    target: { provider, modelId },
-    ...(prefix.files === undefined ? {} : { files: prefix.files }),
-  });
+  const origins = new MessageOrigins();
+  const options = { target: { provider, modelId }, ...(prefix.files === undefined ? {} : { files: prefix.files }) };
+  const { messages, repairs } = yield* renderSteps(sent, mappingFor(api), options, origins);
   const whole = withSystem(api, messages, prefix.system);
   const { changes, thinkingOut, own, splice } = changesUpTo(records, call);
   const shortened = applyChanges(leaveThinkingOut(whole.messages, thinkingOut), changes);
+  const kept = splice === null ? leaveThinkingOut(shortened, own) : shortened;
   const { output } = call;
   const tools = output?.as === "tool" ? [...prefix.tools, outputTool(output)] : prefix.tools;
   return {
     system: whole.system,
-    messages: splice === null ? leaveThinkingOut(shortened, own) : applySplice(shortened, splice),
+    messages: splice === null ? kept : applySplice(kept, splice),
     tools,
     toolChoice: call.toolChoice ?? "auto",
     output: output?.as === "json" ? { name: output.name, schema: output.schema } : null,
     maxOutputTokens: call.maxOutputTokens,
     isSameSystem: (prefix.system === null ? null : shortHash(prefix.system)) === call.systemHash,
     areSameTools: toolsHashOf(tools) === call.toolsHash,
+    places: placesOf({
+      origins: origins.messages,
+      repairs,
+      summaryId: sent.summaryId,
+      rendered: whole.messages,
+      shortened: kept,
+      changes,
+      splice,
+    }),
+    context: sent,
   };
 }
 

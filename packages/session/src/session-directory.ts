@@ -141,6 +141,7 @@ export class SessionDirectory {
       { namespace, keyPrefix },
       {
         ...given({ dryRun, signal }),
+        agentIds: [this.#scope.agentId],
         timeoutMs,
         clock: this.#parts.shared.clock,
         onDeleted: ({ ref }) => (ref.archiveId === undefined ? this.#parts.closeHandles(ref) : undefined),

@@ -89,6 +89,16 @@ export type UnplacedEvent =
       /** Holds the estimate of the whole request, in tokens. */
       readonly estimatedTokens: number;
     }
+  /** Reports that the provider failed for now and is asked again after a wait. Each wait of a call is reported. */
+  | {
+      readonly name: "call.waiting";
+      /** States the length of the wait, in milliseconds. */
+      readonly delayMs: number;
+      /** States the HTTP status of the provider's answer. */
+      readonly status: number;
+      /** Counts the attempts of the provider's SDK so far, from 1. */
+      readonly attempt: number;
+    }
   /** Reports that a call ended, successful or not. */
   | {
       readonly name: "call.finished";

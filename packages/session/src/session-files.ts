@@ -14,13 +14,13 @@ import type { FileCache } from "./file-contents.ts";
 /** Describes the content of a file that is put. */
 interface PutSessionFile {
   /** States the media type, such as `application/pdf`. @default not stated: the first bytes decide what is sent */
-  readonly mediaType?: string;
+  readonly mediaType?: string | undefined;
   /** States the name that a person gave the file. @default not stated */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** Limits the bytes of the file. @default the store's `limits.fileBytes`, 100 MB */
-  readonly maxBytes?: number;
+  readonly maxBytes?: number | undefined;
   /** Aborts the put, which then keeps nothing and throws ABORTED. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** Describes a file that was put. */

@@ -44,23 +44,23 @@ export interface ApprovalFacts {
    * call.
    * @default `once` or `no`
    */
-  readonly decision?: "once" | "session" | "no" | "cancel";
+  readonly decision?: "once" | "session" | "no" | "cancel" | undefined;
   /**
    * States who decided: a person who was asked, an earlier answer, a setting, a flag, the program that asked, or the
    * deadline of the question.
    * @default not stated
    */
-  readonly by?: "person" | "session" | "setting" | "flag" | "program" | "deadline";
+  readonly by?: "person" | "session" | "setting" | "flag" | "program" | "deadline" | undefined;
   /** Names the file that the call is about. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** Holds the words of the person who refused. */
-  readonly words?: string;
+  readonly words?: string | undefined;
   /** Holds the SHA-256 of the file as it was approved, in hex. */
-  readonly beforeSha256?: string;
+  readonly beforeSha256?: string | undefined;
   /** Holds the SHA-256 of the file as the call would leave it, in hex. */
-  readonly afterSha256?: string;
+  readonly afterSha256?: string | undefined;
   /** States when the question was shown, in UTC milliseconds. @default when the hook was called */
-  readonly askedMs?: number;
+  readonly askedMs?: number | undefined;
 }
 
 /**

@@ -1,4 +1,7 @@
 import {
+  type FileBlock,
+  fileBlock,
+  isFileReference,
   loadExisting,
   optionKinds,
   type OptionTable,
@@ -7,7 +10,7 @@ import {
 } from "@throughline/core/internal";
 import { readWindow, type SessionRef, type SessionStore, type StoredRecord } from "@throughline/core";
 import { buildContext } from "@throughline/history";
-import { messageTreeSteps, type NeutralMessage } from "@throughline/history/internal";
+import { messageTreeSteps, type NeutralBlock, type NeutralMessage } from "@throughline/history/internal";
 
 /** Sets the extent and the signal of `session.transcript`. */
 export interface TranscriptOptions {
@@ -25,8 +28,16 @@ export interface TranscriptOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Takes the blocks of a message, with those that refer to stored files. */
+type WithFiles<Message> = Message extends NeutralMessage
+  ? Omit<Message, "content"> & {
+      /** Holds the content in order. A file that was sent with `sessions.files` is a block of the type `file`. */
+      readonly content: readonly (NeutralBlock | FileBlock)[];
+    }
+  : never;
+
 /** Holds a message, and with `branches` its place among the messages that follow the same message. */
-export type TranscriptMessage = NeutralMessage & {
+export type TranscriptMessage = WithFiles<NeutralMessage> & {
   /** Is absent for a message without siblings. `session.branches` lists them. */
   readonly branches?: {
     /** States the place of the message among its siblings in the order of their writing; 1 for the oldest. */
@@ -66,11 +77,19 @@ export async function readTranscript(
   // Without the boundaries of compactions and resets, all messages are included.
   const { messages, summaryId } = buildContext(all ? records.map(withoutBoundary) : records, { headId });
   const transcript = { sessionId: state.sessionId, headId, summaryId };
-  return { ...transcript, messages: withBranches ? await withPlaces(messages, records) : messages };
+  const shown = messages.map(withFiles);
+  return { ...transcript, messages: withBranches ? await withPlaces(shown, records) : shown };
+}
+
+function withFiles(message: NeutralMessage): TranscriptMessage {
+  const content = message.content.map((block) =>
+    block.type === "unknown" && isFileReference(block.block) ? fileBlock(block.block) : block,
+  );
+  return { ...message, content };
 }
 
 async function withPlaces(
-  messages: readonly NeutralMessage[],
+  messages: readonly TranscriptMessage[],
   records: readonly StoredRecord[],
 ): Promise<readonly TranscriptMessage[]> {
   const tree = await runInSlices(messageTreeSteps(records));

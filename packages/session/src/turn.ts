@@ -93,6 +93,12 @@ export interface RunTurnOptions<Schema extends TurnOutputSchema = TurnOutputSche
    * @default waits by the entry's `queueMode` for turns of this process; throws for other turns
    */
   readonly whenBusy?: "queue" | "reject" | "branch" | undefined;
+  /**
+   * States how the message waits for a running turn of this process. With `followup` it has a turn of its own. With
+   * `steer` the running turn's next call has it; without a next call it has a turn of its own.
+   * @default the entry's `queueMode`
+   */
+  readonly queue?: "followup" | "steer" | undefined;
   /** Limits the wait, in milliseconds; then SESSION_BUSY. @default 600000 */
   readonly waitMs?: number | undefined;
   /** Sets the model of this turn. @default the session's */
@@ -141,7 +147,7 @@ export interface RunTurnOptions<Schema extends TurnOutputSchema = TurnOutputSche
 /** Sets the model and the limits of `session.edit` and `session.regenerate`, which never wait for another turn. */
 export type BranchTurnOptions<Schema extends TurnOutputSchema = TurnOutputSchema> = Omit<
   RunTurnOptions<Schema>,
-  "whenBusy" | "waitMs" | "mentioned" | "whenWaiting" | "idempotencyKey"
+  "whenBusy" | "queue" | "waitMs" | "mentioned" | "whenWaiting" | "idempotencyKey"
 >;
 
 /** Holds the decisions on calls that wait, by the ids of the calls. */
@@ -150,7 +156,7 @@ export type ApprovalAnswers = Readonly<Record<string, ApprovalAnswer>>;
 /** Sets the decisions, the model, the limits and the waiting of `session.resume`. */
 export interface ResumeOptions<Schema extends TurnOutputSchema = TurnOutputSchema> extends Omit<
   RunTurnOptions<Schema>,
-  "idempotencyKey" | "mentioned" | "whenWaiting"
+  "idempotencyKey" | "mentioned" | "queue" | "whenWaiting"
 > {
   /**
    * Decides on calls of `session.pendingApprovals`. Each decision is stored before its tool runs. Calls without a

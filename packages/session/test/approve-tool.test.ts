@@ -59,6 +59,12 @@ describe("approveTool", () => {
     expect(events).not.toContain("tool.refused");
   });
 
+  it("takes undefined for a fact that the program does not know", async () => {
+    const unknown = { by: undefined, words: undefined, path: undefined, decision: undefined, askedMs: undefined };
+    expect((await turnWith(() => ({ approve: unknown }))).erased).toEqual(["a.txt"]);
+    expect((await turnWith(() => ({ refuse: "No.", ...unknown }))).erased).toEqual([]);
+  });
+
   it("keeps a call from running, and the model reads why", async () => {
     const { erased, result, events } = await turnWith(async () => ({ refuse: "The user wants to keep a.txt." }));
     expect(erased).toEqual([]);

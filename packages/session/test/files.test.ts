@@ -2,9 +2,10 @@ import { createHash } from "node:crypto";
 import type { SessionStore } from "@throughline/core";
 import { runSteps } from "@throughline/core/internal";
 import { createProviderSimulator } from "@throughline/testing";
-import { createSessions, explainCalls, rebuildCall } from "@throughline/session";
+import { createHistory } from "@throughline/history";
+import { createSessions, explainCalls, openTurn, rebuildCall } from "@throughline/session";
 import { createMemoryStore } from "@throughline/store-memory";
-import { describe, expect, it } from "vitest";
+import { describe, expect, expectTypeOf, it } from "vitest";
 import { readCall, rebuildSteps } from "../src/internal.ts";
 import { providerCases } from "./provider-cases.ts";
 import { createFixture, echoTool, key, modelId } from "./session-fixture.ts";
@@ -46,6 +47,13 @@ describe("sessions.files", () => {
     await expect(Array.fromAsync(sessions.files.get(sha256))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
   });
 
+  it("takes undefined for what a program may not know of a file", async () => {
+    const { sessions } = createFixture();
+    const unknown = { mediaType: undefined, name: undefined, maxBytes: undefined, signal: undefined };
+    const { id, block } = await sessions.files.put(pdf, unknown);
+    expect(block).toEqual({ type: "file", fileId: id, bytes: pdf.length });
+  });
+
   it("refuses other content, other options, and a file over the bound", async () => {
     const { sessions } = createFixture();
     await expect(sessions.files.put("text" as never)).rejects.toMatchObject({ code: "INPUT_INVALID" });
@@ -62,6 +70,28 @@ describe("sessions.files", () => {
   });
 });
 
+describe("openTurn with files", () => {
+  it("reads the bytes of what it returns, so that a history sends what runTurn sends", async () => {
+    const { sessions, store } = createFixture();
+    const { block } = await sessions.files.put(pdf, { mediaType: "application/pdf", name: "report.pdf" });
+    const late = await sessions.files.put(Buffer.from("a,b\n"), { mediaType: "text/csv", name: "late.csv" });
+    const missing = { type: "file", fileId: "0".repeat(64), mediaType: "application/pdf", name: "gone.pdf" };
+    const drafts = [{ type: "message", message: { role: "user", content: [block, missing] } } as const];
+    await using turn = await openTurn(store, key, { drafts, idempotencyKey: "k" });
+    const history = createHistory("anthropic", { files: turn.files });
+    history.append(turn.records);
+    const more = [{ type: "message", message: { role: "user", content: [late.block] } } as const];
+    history.append(await turn.append(more));
+    const sent = JSON.stringify(history.render().messages);
+    expect(sent).toContain(pdfBase64);
+    expect(sent).toContain("a,b");
+    expect(sent).toContain("[file gone.pdf, application/pdf: not sent: the store does not have it, or it is damaged]");
+    await turn.close();
+    const again = await openTurn(store, key, { drafts, idempotencyKey: "k" });
+    expect([again.isClosed, again.files(block.fileId)?.byteLength]).toEqual([true, pdf.length]);
+  });
+});
+
 describe("a message with a file", () => {
   it("is counted, and its file is deleted, with the sessions of its user", async () => {
     const { sessions } = createFixture();
@@ -73,6 +103,20 @@ describe("a message with a file", () => {
     expect((await sessions.deleteUser({ keyPrefix: key }, { dryRun: true })).counts.files).toBe(1);
     expect((await sessions.deleteUser({ keyPrefix: key })).counts.files).toBe(1);
     await expect(Array.fromAsync(sessions.files.get(id))).rejects.toMatchObject({ code: "FILE_NOT_FOUND" });
+  });
+
+  it("is in the transcript as a block with its name", async () => {
+    const { sessions } = createFixture();
+    const { block, id } = await sessions.files.put(pdf, { mediaType: "application/pdf", name: "report.pdf" });
+    const session = await sessions.open(key);
+    // What another program holds in a block of the same type is not a stored file.
+    await session.runTurn([{ type: "text", text: "Summarize it." }, block, { type: "file", data: "AAAA" }]);
+    const [asked] = (await session.transcript()).messages;
+    expect(asked?.content.map(({ type }) => type)).toEqual(["text", "file", "unknown"]);
+    const file = asked?.content.find((each) => each.type === "file");
+    expectTypeOf(file?.name).toEqualTypeOf<string | undefined>();
+    expect(file).toEqual(block);
+    expect(file?.fileId).toBe(id);
   });
 
   it("holds the id in the log and the bytes in each request, also of the next process", async () => {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { createInterface } from "node:readline";
 import { createSessions } from "@throughline/session";
-import { until } from "@throughline/test-kit";
+import { LateTimers, until } from "@throughline/test-kit";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { bundledWorker } from "../../../tools/bundle-worker.ts";
@@ -18,9 +18,11 @@ import { createScriptedModel } from "./scripted-model.ts";
 import { allRecords, key } from "./session-fixture.ts";
 
 const script = bundledWorker(new URL("./stream-process.ts", import.meta.url));
-const rounds = testSize({ short: 3, long: 100 });
+const rounds = testSize({ short: 1, long: 100 });
 vi.setConfig({ testTimeout: 60_000 + rounds * 30_000 });
 
+/** How long a process streams before the kill: over a second, or nothing is due. */
+const streamMs = testSize({ short: { least: 1200, spread: 800 }, long: { least: 0, spread: 4000 } });
 const words = Array.from({ length: 4000 }, (_, at) => `word${at} `).join("");
 let folder = "";
 let provider: ProviderSimulator;
@@ -95,14 +97,14 @@ const providers = providerCases.slice(0, 3).map(({ name }) => name);
 describe.each(stores)("a process that is killed while it streams, over %s", (kind) => {
   it("leaves all that was shown a second before, recovered once by one of two processes", async () => {
     for (let round = 0; round < rounds; round++) {
-      const name = providers[round % providers.length] ?? "";
+      const name = providers[(round + stores.indexOf(kind)) % providers.length] ?? "";
       const { child, shown, writes, ended } = stream(kind, name, "Write a lot");
       // A machine with much to do may take long to start a process.
       await Promise.race([
         expect.poll(() => shown.length, { timeout: 60_000 }).toBeGreaterThan(0),
         ended.then(() => Promise.reject(new Error("The process ended before it showed anything."))),
       ]);
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 4000));
+      await new Promise((resolve) => setTimeout(resolve, streamMs.least + Math.random() * streamMs.spread));
       const killedAtMs = Date.now();
       child.kill("SIGKILL");
       await ended;
@@ -137,7 +139,7 @@ describe.each(stores)("a process that is killed while it streams, over %s", (kin
     await until(() => (shown.at(-1)?.characters ?? 0) > 2000);
     await using store = openStore(kind, folder);
     await using sessions = createSessions({ store, model: { chat: createScriptedModel(), modelId: "none" } });
-    const askedAtMs = Date.now();
+    using timers = new LateTimers();
     const attached = (await sessions.attach(key)) ?? expect.unreachable("no turn runs");
     let text = "";
     let behindMs = 0;
@@ -148,7 +150,8 @@ describe.each(stores)("a process that is killed while it streams, over %s", (kin
       last = event;
       const nowMs = Date.now();
       if (event.name === "text.snapshot") {
-        expect(nowMs - askedAtMs).toBeLessThan(300);
+        // What was said so far comes first, and is not waited for.
+        expect(text).toBe("");
         text = event.text;
         snapshots += 1;
       }
@@ -165,9 +168,12 @@ describe.each(stores)("a process that is killed while it streams, over %s", (kin
     }
     expect(snapshots).toBe(1);
     expect(words.startsWith(text)).toBe(true);
-    expect(behindMs).toBeLessThan(2000);
+    const endedMs = Date.now() - (killedAtMs ?? 0);
+    // A busy machine delays the writer, its timers, and this reader.
+    const lateMs = 2 * (timers.mostMs + Math.max(...shown.map((each) => each.lateMs ?? 0)));
+    expect(behindMs).toBeLessThan(2000 + lateMs);
     expect(last?.name).toBe("turn.interrupted");
-    expect(Date.now() - (killedAtMs ?? 0)).toBeLessThan(2000);
+    expect(endedMs).toBeLessThan(2000 + lateMs);
     expect(await sessions.attach(key)).toBeNull();
     const session = await sessions.open(key);
     expect(words.startsWith(session.partialReply?.text ?? "none")).toBe(true);

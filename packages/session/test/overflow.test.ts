@@ -3,7 +3,9 @@ import { describe, expect, it } from "vitest";
 import { createMemoryData } from "@throughline/store-memory/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createProviderSimulator, type ProviderSimulator, type ReceivedRequest } from "@throughline/testing";
+import { runSteps } from "@throughline/core/internal";
 import { createSessions, explainCalls, rebuildCall, type Sessions } from "@throughline/session";
+import { rebuildSteps } from "@throughline/session/internal";
 import { providerCases } from "./provider-cases.ts";
 import { allRecords, key } from "./session-fixture.ts";
 
@@ -97,8 +99,13 @@ describe.each(providerCases.slice(0, 3))("a window that is too small: $name", (p
       expect(
         calls.some(({ changes }) => changes.some(({ what, recordId }) => what === "tool-result" && recordId !== null)),
       ).toBe(true);
-      for (const [at, { facts }] of calls.entries()) {
+      for (const [at, { facts, changes }] of calls.entries()) {
         const rebuilt = rebuildCall(records, facts, { system, tools: [readTool.definition] });
+        const { places } = runSteps(rebuildSteps(records, facts, { system, tools: [readTool.definition] }));
+        expect(places).toHaveLength(rebuilt.messages.length);
+        const shortened = places.flat().flatMap(({ recordId, reason }) => (reason === "shortened" ? [recordId] : []));
+        const wanted = changes.flatMap(({ what, recordId }) => (what === "tool-result" ? [recordId] : []));
+        for (const id of wanted) expect(shortened, `call ${at}`).toContain(id);
         const received = asked(simulator)[at];
         if (received === undefined) throw new Error("as many requests as calls");
         expect(JSON.stringify(rebuilt.messages), `call ${at}`).toBe(JSON.stringify(provider.messagesOf(received)));

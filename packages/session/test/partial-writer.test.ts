@@ -38,12 +38,15 @@ function watched(store: SessionStore): { readonly store: SessionStore; readonly 
 interface Streamed {
   readonly script: ScriptedModel;
   readonly clock: SetClock;
+  /** Settles once the model is asked. Before that a turn does work that is not over after a number of loop turns. */
+  readonly asked: Promise<void>;
   send(text: string): void;
   end(): void;
 }
 
 function streamed(): Streamed {
   const clock = createSetClock();
+  const asked = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   let onDelta: ((text: string) => void) | null = null;
   let whole = "";
@@ -53,6 +56,7 @@ function streamed(): Streamed {
     async chat(request) {
       const { onDelta: show, ...rest } = request;
       onDelta = (text) => show?.({ type: "text", text });
+      asked.resolve();
       await ended.promise;
       return script.chat(rest);
     },
@@ -60,6 +64,7 @@ function streamed(): Streamed {
   return {
     script: chat,
     clock,
+    asked: asked.promise,
     send: (text) => {
       whole += text;
       onDelta?.(text);
@@ -74,7 +79,7 @@ async function begin(options: Parameters<typeof createFixture>[0] = {}) {
   const fixture = createFixture({ script: model.script, store, clock: model.clock, ...options });
   const session = await fixture.sessions.open(key);
   const turn = session.runTurn("Hello", { onDelta: () => {} });
-  await model.clock.advance(0);
+  await model.asked;
   return { ...model, ...fixture, session, seen, turn };
 }
 
@@ -246,7 +251,7 @@ describe("the writer of partial replies", () => {
     const fixture = createFixture({ script: silent.script, store: other.store, clock: silent.clock });
     const session = await fixture.sessions.open(key);
     void session.runTurn("Hello");
-    await silent.clock.advance(0);
+    await silent.asked;
     silent.send("x".repeat(100_000));
     await silent.clock.advance(5000);
     expect(other.seen.writes).toEqual([]);

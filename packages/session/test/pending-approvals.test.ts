@@ -3,6 +3,7 @@ import { readWindow, sessionRef, type SessionStore, userMessage } from "@through
 import { systemClock, systemRandom } from "@throughline/core/internal";
 import { createHistory, planRewind } from "@throughline/history";
 import { historyTargets } from "@throughline/history/internal";
+import { readResetPolicy } from "@throughline/policy";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createExtractiveSummarizer } from "@throughline/summarizer-providers";
 import { leaseTurn } from "../src/lease-turn.ts";
@@ -209,6 +210,26 @@ describe("a turn whose calls wait for a decision", () => {
     const again = await second.fixture.sessions.open(restored.key);
     expect(again.pendingApprovals).toEqual([]);
     expect((await again.resume()).outcome).toBe("done");
+    expect(second.paid).toEqual([]);
+  });
+
+  it("is over when a due reset comes before the next message, and its session cannot be decided on", async () => {
+    const store = await waitingStore();
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 2 * 60 * 60_000 };
+    const reset = readResetPolicy({ reset: { mode: "idle", idleMinutes: 30 } });
+    const second = program(store, { clock, reset });
+    const session = await second.open();
+    const { sessionId } = session;
+    expect(session.pendingApprovals).toHaveLength(2);
+    expect((await session.runTurn("Hello")).outcome).toBe("done");
+    expect(session.sessionId).not.toBe(sessionId);
+    const late = { "call-A": true } as const;
+    await expect(session.resume({ approvals: late })).rejects.toMatchObject({ code: "APPROVAL_DECIDED" });
+    await second.fixture.sessions.rename(key, { key: "elsewhere" });
+    const restored = await second.fixture.sessions.restore(sessionId);
+    const again = await second.fixture.sessions.open(restored.key);
+    expect(again.pendingApprovals).toEqual([]);
+    await expect(again.resume({ approvals: late })).rejects.toMatchObject({ code: "APPROVAL_DECIDED" });
     expect(second.paid).toEqual([]);
   });
 

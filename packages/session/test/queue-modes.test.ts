@@ -110,6 +110,24 @@ describe("words that arrive while a turn runs", () => {
     await busy.sessions.close();
   });
 
+  it("reach the running turn, or follow it, as the message says, whatever the entry says", async () => {
+    const gate = Promise.withResolvers<string>();
+    const tool: AgentTool = {
+      definition: { name: "wait", description: "Waits.", inputSchema: {} },
+      run: () => gate.promise,
+    };
+    const script = createScriptedModel({ calls: [{ id: "c1", name: "wait", arguments: {} }] }, "done", "after");
+    const busy = await busySession({ queueMode: "steer" }, { script, tools: [tool] });
+    const followed = busy.session.runTurn("afterwards", { queue: "followup" });
+    const steered = busy.session.runTurn("stop at ten", { queue: "steer" });
+    await settle();
+    gate.resolve("waited");
+    expect((await steered).joined).toBe(true);
+    expect(await followed).toMatchObject({ joined: false, text: "after" });
+    expect(await users(busy)).toEqual(["first", "stop at ten", "afterwards"]);
+    await busy.sessions.close();
+  });
+
   it("follow with steer when the running turn makes no more calls", async () => {
     const busy = await busySession({ queueMode: "steer" });
     const second = busy.session.runTurn("second");

@@ -35,6 +35,7 @@ it("takes undefined for every option, as a program passes on what it may not hav
     onDelta: undefined,
     onEvent: undefined,
     whenBusy: undefined,
+    queue: undefined,
     waitMs: undefined,
     model: undefined,
     system: undefined,

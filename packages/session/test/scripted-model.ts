@@ -51,7 +51,13 @@ export function createScriptedModel(
     requests,
     push: (...replies) => void script.push(...replies),
     async chat(request) {
-      const { system, messages, tools } = structuredClone({ ...request, signal: null, onDelta: null, onPartial: null });
+      const { system, messages, tools } = structuredClone({
+        ...request,
+        signal: null,
+        onDelta: null,
+        onPartial: null,
+        onWait: null,
+      });
       requests.push({ system, messages, tools });
       const violations = historyTargets.get("anthropic")?.validate(messages, request.modelId) ?? [];
       if (violations.length > 0) throw new Error(`the script refuses: ${JSON.stringify(violations)}`);

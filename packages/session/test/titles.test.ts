@@ -197,7 +197,7 @@ describe("the title by a model", () => {
     const session = await sessions.open(key);
     await session.runTurn(question);
     // The reports of usage count the call with those of the turn.
-    await expect.poll(async () => (await sessions.usage()).total.calls, { timeout: 5000 }).toBe(2);
+    await expect.poll(async () => (await sessions.usage()).total.calls).toBe(2);
     await sessions.close();
     expect(titles.requests).toHaveLength(1);
     const counted = (await allRecords(store)).filter(({ type }) => type === "usage");

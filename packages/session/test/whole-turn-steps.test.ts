@@ -144,26 +144,22 @@ describe("a compaction that takes its time", () => {
 });
 
 describe("an overflow that nobody saw coming", () => {
-  it(
-    "is cured by the same compaction, once, and the turn is answered",
-    { tags: ["slow"], timeout: 30_000 },
-    async () => {
-      const store = createMemoryStore();
-      let asked = (): number => 0;
-      await using fixture = await createWholeTurnFixture(9000, (simulator) => {
-        const made = summarizerOf("works", simulator);
-        ({ asked } = made);
-        return { store, summarizers: [made.summarizer], model: { ...windowless(simulator.url) } };
-      });
-      await using session = await fixture.sessions.open(key);
-      for (let at = 0; at < 40; at++) await session.runTurn(`Question ${at}: ${"and what about that? ".repeat(30)}`);
-      const refused = fixture.simulator.refusals;
-      expect(refused.map(({ kind }) => kind)).toEqual(["overflow"]);
-      expect(fixture.events.filter(({ name }) => name === "compaction.applied").length).toBe(asked());
-      expect(asked()).toBeGreaterThan(1);
-      expect(lostMessages(await allRecords(store))).toEqual([]);
-    },
-  );
+  it("is cured by the same compaction, once, and the turn is answered", { tags: ["slow"] }, async () => {
+    const store = createMemoryStore();
+    let asked = (): number => 0;
+    await using fixture = await createWholeTurnFixture(9000, (simulator) => {
+      const made = summarizerOf("works", simulator);
+      ({ asked } = made);
+      return { store, summarizers: [made.summarizer], model: { ...windowless(simulator.url) } };
+    });
+    await using session = await fixture.sessions.open(key);
+    for (let at = 0; at < 40; at++) await session.runTurn(`Question ${at}: ${"and what about that? ".repeat(30)}`);
+    const refused = fixture.simulator.refusals;
+    expect(refused.map(({ kind }) => kind)).toEqual(["overflow"]);
+    expect(fixture.events.filter(({ name }) => name === "compaction.applied").length).toBe(asked());
+    expect(asked()).toBeGreaterThan(1);
+    expect(lostMessages(await allRecords(store))).toEqual([]);
+  });
 });
 
 function windowless(url: string): AgentSessionsOptions["model"] {
