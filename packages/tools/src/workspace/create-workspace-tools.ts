@@ -50,6 +50,12 @@ export interface WorkspaceToolsOptions {
   readonly maxListEntries?: number | undefined;
   /** Limits the folder levels in one answer. @default 5 */
   readonly maxListDepth?: number | undefined;
+  /**
+   * States which bytes a call of `write` or `edit` may replace, by the id of the call: the SHA-256 of the file in hex,
+   * or null for no file. With other bytes nothing is written, and the model reads that the file changed.
+   * @default undefined for every call: the bytes are not checked
+   */
+  readonly expectBefore?: ((callId: string) => string | null | undefined) | undefined;
   /** Generates the names of temporary files. @default the system's random source */
   readonly random?: RandomSource | undefined;
 }
@@ -68,6 +74,7 @@ const table: OptionTable<WorkspaceToolsOptions> = {
   maxWriteBytes: atLeastOne,
   maxListEntries: atLeastOne,
   maxListDepth: atLeastOne,
+  expectBefore: optionKinds.callback,
   random: optionKinds.objectWith("uuid"),
 };
 
@@ -80,9 +87,17 @@ const table: OptionTable<WorkspaceToolsOptions> = {
  */
 export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly AgentTool[] {
   assertKnownOptions<WorkspaceToolsOptions>("createWorkspaceTools", options, table);
-  const { readOnly = false, random = systemRandom } = options;
+  const { readOnly = false } = options;
+  const workspace = openWorkspace(options);
+  const reading = [createReadTool(workspace), createListTool(workspace)];
+  return readOnly ? reading : [...reading, createWriteTool(workspace), createEditTool(workspace)];
+}
+
+/** Returns what the tools share: the folder with its rules, and the limits. */
+export function openWorkspace(options: WorkspaceToolsOptions): Workspace {
+  const { random = systemRandom } = options;
   const folder = createWorkspaceFolder({ ...options, random });
-  const workspace: Workspace = {
+  return {
     folder,
     limits: {
       readBytes: options.maxReadBytes ?? 65_536,
@@ -91,9 +106,8 @@ export function createWorkspaceTools(options: WorkspaceToolsOptions): readonly A
       listDepth: options.maxListDepth ?? 5,
     },
     change: createChanges(folder),
+    expectBefore: options.expectBefore ?? (() => undefined),
   };
-  const reading = [createReadTool(workspace), createListTool(workspace)];
-  return readOnly ? reading : [...reading, createWriteTool(workspace), createEditTool(workspace)];
 }
 
 /**

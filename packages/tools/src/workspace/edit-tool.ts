@@ -1,13 +1,14 @@
-import { Buffer, isUtf8 } from "node:buffer";
+import { type Buffer, isUtf8 } from "node:buffer";
 import { type AgentTool, defineTool } from "@throughline/core";
-import { replaceText } from "./replace-text.ts";
+import { replaceText, type TextChange } from "./replace-text.ts";
+import { assertApproved, bytesSha256 } from "./approved-bytes.ts";
 import { assertText } from "./read-lines.ts";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
 import { bytesOf } from "./write-tool.ts";
 import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
-export function createEditTool({ folder, limits, change }: Workspace): AgentTool {
+export function createEditTool({ folder, limits, change, expectBefore }: Workspace): AgentTool {
   return defineTool({
     name: "edit",
     description:
@@ -24,16 +25,13 @@ export function createEditTool({ folder, limits, change }: Workspace): AgentTool
       required: ["path", "old_text", "new_text"],
       additionalProperties: false,
     },
-    run: (args, { signal }) =>
+    run: (args, { signal, callId }) =>
       refusing(signal, async () => {
-        const replacement = {
-          oldText: args.old_text,
-          newText: args.new_text,
-          isForAll: args.replace_all ?? false,
-        };
+        const replacement = replacementOf(args);
         return change(args.path, async (place) => {
           assertNotAborted(signal);
-          const { text, state } = await wholeText(folder, place, limits.writeBytes);
+          const { bytes, text, state } = await wholeText(folder, place, limits.writeBytes);
+          assertApproved(place.path, bytesSha256(bytes), expectBefore(callId));
           const { result, lines } = replaceText(text, replacement, place.path);
           const content = bytesOf(result, limits.writeBytes);
           assertNotAborted(signal);
@@ -48,11 +46,24 @@ export function createEditTool({ folder, limits, change }: Workspace): AgentTool
   });
 }
 
-async function wholeText(
-  folder: WorkspaceFolder,
-  place: Place,
-  mostBytes: number,
-): Promise<{ readonly text: string; readonly state: FileState }> {
+interface EditArguments {
+  readonly old_text: string;
+  readonly new_text: string;
+  readonly replace_all?: boolean | undefined;
+}
+
+export function replacementOf({ old_text, new_text, replace_all = false }: EditArguments): TextChange {
+  return { oldText: old_text, newText: new_text, isForAll: replace_all };
+}
+
+interface WholeText {
+  readonly bytes: Buffer;
+  readonly text: string;
+  readonly state: FileState;
+}
+
+/** @throws {WorkspaceToolRefusal} for a file that is too large, or no text */
+export async function wholeText(folder: WorkspaceFolder, place: Place, mostBytes: number): Promise<WholeText> {
   const { handle, ...state } = await folder.openFile(place);
   try {
     if (state.sizeBytes > mostBytes) {
@@ -67,7 +78,7 @@ async function wholeText(
     // Bytes that are not UTF-8 would be lost when the text is decoded and written back.
     if (!isUtf8(bytes))
       throw new WorkspaceToolRefusal("binary", `${quoted(place.path)} is no UTF-8 text. Nothing was changed.`);
-    return { text: Buffer.from(bytes).toString("utf8"), state };
+    return { bytes, text: bytes.toString("utf8"), state };
   } finally {
     await handle.close();
   }

@@ -1,18 +1,26 @@
 import type { AgentTool, AgentToolResult, SessionRef, SessionStore } from "@throughline/core";
 import { createAgentScope, defineTool } from "@throughline/core";
-import { causeText, assertKnownOptions, optionKinds, type OptionTable, systemRandom } from "@throughline/core/internal";
-import type { Episode } from "./episodes.ts";
+import {
+  causeText,
+  assertKnownOptions,
+  type NearestHit,
+  optionKinds,
+  type OptionTable,
+  systemRandom,
+} from "@throughline/core/internal";
+import { newestFirst, piecesOf, placeInSession, type Episode } from "../search/episodes.ts";
 import { readMemoryFiles, type MemoryFileLimits, type MemoryPassage } from "./memory-files.ts";
 import { identifiersIn } from "./identifiers-in-text.ts";
-import { KnownTexts } from "./known-texts.ts";
-import { byWordsAndMeaning, mostScored, type PassageScorer } from "./passage-scorer.ts";
-import { rankInSlices, rankPassages } from "./rank-passages.ts";
-import type { PassagePlace, RankablePassage } from "./rankable-passage.ts";
+import { KnownTexts } from "../search/known-texts.ts";
+import { type MeaningSearch, nearnessBeside, nearnessOf, placesToMove } from "../search/meaning-search.ts";
+import { byWordsAndMeaning, mostScored, type PassageScorer } from "../search/passage-scorer.ts";
+import { rankInSlices, rankPassages } from "../search/rank-passages.ts";
+import type { PassagePlace, RankablePassage } from "../search/rankable-passage.ts";
 import { withoutCopies } from "./without-copies.ts";
 import { splitPassages } from "./split-passages.ts";
 import { wholeNumber } from "./tool-arguments.ts";
 import { WorkspaceToolRefusal } from "./tool-refusal.ts";
-import { findEpisodes, type TranscriptLimits } from "./transcript-search.ts";
+import { findEpisodes, type TranscriptLimits } from "../search/transcript-search.ts";
 import { createWorkspaceFolder, type WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted, refusing } from "./workspace-tool.ts";
 
@@ -43,6 +51,12 @@ export interface MemorySearchOptions {
    * @default none
    */
   readonly scorer?: PassageScorer | undefined;
+  /**
+   * Adds transcripts that are near in meaning, by vectors that the store keeps. `openAgent` creates it from the setting
+   * `memory.search.embedder`.
+   * @default none
+   */
+  readonly meaning?: MeaningSearch | undefined;
   /** Limits the files that one search reads. @default 500 files, 1 MiB of each, 16 MiB in all */
   readonly fileLimits?: Partial<MemoryFileLimits> | undefined;
   /**
@@ -105,6 +119,7 @@ const table: OptionTable<MemorySearchOptions> = {
   store: optionKinds.objectWith("load", "read"),
   sessions: optionKinds.oneOf(["self", "agent"]),
   scorer: optionKinds.objectWith("score"),
+  meaning: optionKinds.objectWith("nearest"),
   fileLimits: optionKinds.objectOf<Partial<MemoryFileLimits>>({ files: count, fileBytes: count, totalBytes: count }),
   transcriptLimits: optionKinds.objectOf<Partial<TranscriptLimits>>({ records: count, bytes: count }),
 };
@@ -183,19 +198,12 @@ interface Search {
 
 type Found = ({ readonly file: MemoryPassage } | { readonly episode: Episode }) & RankablePassage;
 
-/** The output of a tool is long but shows little about the topic of an episode, so it counts less. */
-const outputWeight = 0.5;
-const outputRoles: ReadonlySet<string | null> = new Set(["toolResult", "bashExecution"]);
-
 async function search(asked: Search): Promise<AgentToolResult> {
   const { folder, options, known, query, limit, signal } = asked;
   const limits = { files: 500, fileBytes: 1_048_576, totalBytes: 16_777_216, ...options.fileLimits };
   const files = await readMemoryFiles(folder, options.places ?? usualPlaces, limits, signal);
   const transcripts = await transcriptsFor(asked);
-  // When two episodes answer equally well, the newest one comes first.
-  const episodes = transcripts.episodes.toSorted(
-    (one, other) => (other.tsMs ?? 0) - (one.tsMs ?? 0) || other.firstSeq - one.firstSeq,
-  );
+  const episodes = newestFirst(transcripts.episodes);
   const all: readonly Found[] = [
     ...files.passages.map((file) => ({ file, text: `${file.path}\n${file.text}`, place: placeInFile(file) })),
     ...episodes.map((episode) => ({
@@ -206,63 +214,51 @@ async function search(asked: Search): Promise<AgentToolResult> {
     })),
   ];
   const notes = [...files.notes, ...transcripts.notes];
-  const { kept: best, leftOut } = withoutCopies(await inOrder(all, asked, notes), limit, (found) =>
+  const { kept: best, leftOut } = withoutCopies(await inOrder(all, asked, transcripts.near, notes), limit, (found) =>
     "file" in found ? found.file.text : found.text,
   );
-  const hits = hitsOf(best, query, known);
+  const hits = hitsOf(best, transcripts.near, { query, known });
   const searched = { files: files.fileCount, records: transcripts.recordCount };
   const isWhole = notes.length === 0;
   if (leftOut > 0) notes.push(`places that say the same as one above and are not shown: ${leftOut}`);
-  return { content: answer(hits, searched, notes), details: { hits, searched, isWhole } };
-}
-
-function piecesOf({ parts }: Episode): NonNullable<RankablePassage["pieces"]> {
-  return parts.map(({ role, text }) => ({ text, weight: outputRoles.has(role) ? outputWeight : 1 }));
+  return { content: answer(hits, searched, notes), details: { hits, searched, isWhole, notes } };
 }
 
 function placeInFile({ path, firstLine: first, lastLine: last }: MemoryPassage): PassagePlace {
   return { within: `file ${path}`, first, last, tsMs: null };
 }
 
-function placeInSession({ sessionId, firstSeq: first, lastSeq: last, tsMs }: Episode): PassagePlace {
-  return { within: `session ${sessionId}`, first, last, tsMs };
-}
-
 async function transcriptsFor({ options, query, ref, signal }: Search): ReturnType<typeof findEpisodes> {
-  const { store, sessions = "self", transcriptLimits } = options;
-  if (store === undefined || ref === null) return { episodes: [], recordCount: 0, notes: [] };
+  const { store, sessions = "self", transcriptLimits, meaning } = options;
+  if (store === undefined || ref === null) return { episodes: [], near: [], recordCount: 0, notes: [] };
   const { namespace, agentId } = ref;
   const limits = { records: 5000, bytes: 16_777_216, ...transcriptLimits };
   const scoped = createAgentScope(store, { namespace, agentId });
-  return findEpisodes({ store: scoped, ref, reach: sessions, query, toolName, limits, signal });
+  return findEpisodes({ store: scoped, ref, reach: sessions, query, limits, meaning, signal });
 }
 
-/** Without a scorer the order is by words alone. A failing scorer must not fail the search. */
+/** Without a scorer and without vectors the order is by words alone. A failing scorer must not fail the search. */
 async function inOrder(
   all: readonly Found[],
-  { options, known, query, signal }: Search,
+  asked: Search,
+  near: readonly NearestHit[],
   notes: string[],
 ): Promise<readonly Found[]> {
+  const { options, known, query, signal } = asked;
   const ranked = await rankInSlices(all, query, known);
   const byWords = ranked.map(({ passage }) => passage);
   const { scorer } = options;
-  if (scorer === undefined || all.length === 0) return byWords;
-  const newest = [...all.filter((found) => "episode" in found), ...all];
-  const chosen = [...new Set([...byWords, ...newest])].slice(0, mostScored);
+  if (all.length === 0 || (scorer === undefined && near.length === 0)) return byWords;
+  const words = new Map(ranked.map(({ passage, score }) => [passage, score]));
+  const chosen =
+    scorer === undefined
+      ? placesToMove(all, byWords, (found) => nearnessOfFound(found, near))
+      : withNewest(all, byWords);
   try {
-    const scores = await scorer.score(
-      query,
-      chosen.map(({ text }) => text),
-      signal,
-    );
-    if (scores.length !== chosen.length || scores.some((score) => typeof score !== "number" || Number.isNaN(score)))
-      throw new TypeError("The scorer did not give one number for each passage.");
-    const items = chosen.map((item, index) => ({
-      item,
-      words: ranked[index]?.score ?? 0,
-      meaning: scores[index] ?? 0,
-    }));
-    return [...byWordsAndMeaning(items), ...byWords.slice(mostScored)];
+    const scores = scorer === undefined ? nearnessOfAll(chosen, near) : await scoresBy(scorer, chosen, query, signal);
+    const items = chosen.map((item, index) => ({ item, words: words.get(item) ?? 0, meaning: scores[index] ?? 0 }));
+    const moved = new Set(chosen);
+    return [...byWordsAndMeaning(items).map(({ item }) => item), ...byWords.filter((found) => !moved.has(found))];
   } catch (error) {
     assertNotAborted(signal);
     notes.push(`only words were compared: ${causeText(error)}`);
@@ -270,7 +266,42 @@ async function inOrder(
   }
 }
 
-function hitsOf(found: readonly Found[], query: string, known: KnownTexts): readonly MemoryHit[] {
+function withNewest(all: readonly Found[], byWords: readonly Found[]): readonly Found[] {
+  const newest = [...all.filter((found) => "episode" in found), ...all];
+  return [...new Set([...byWords, ...newest])].slice(0, mostScored);
+}
+
+function nearnessOfFound(found: Found, near: readonly NearestHit[]): number | null {
+  return "episode" in found ? nearnessOf(near, found.episode) : null;
+}
+
+/** A place that is not among the nearest counts as the farthest of them. Files have no vectors, so they count as the middle. */
+function nearnessOfAll(chosen: readonly Found[], near: readonly NearestHit[]): readonly number[] {
+  const { least, middle } = nearnessBeside(near);
+  return chosen.map((found) => ("file" in found ? middle : (nearnessOfFound(found, near) ?? least)));
+}
+
+async function scoresBy(
+  scorer: PassageScorer,
+  chosen: readonly Found[],
+  query: string,
+  signal: AbortSignal,
+): Promise<readonly number[]> {
+  const scores = await scorer.score(
+    query,
+    chosen.map(({ text }) => text),
+    signal,
+  );
+  if (scores.length !== chosen.length || scores.some((score) => typeof score !== "number" || Number.isNaN(score)))
+    throw new TypeError("The scorer did not give one number for each passage.");
+  return scores;
+}
+
+function hitsOf(
+  found: readonly Found[],
+  near: readonly NearestHit[],
+  { query, known }: Pick<Search, "query" | "known">,
+): readonly MemoryHit[] {
   const names = identifiersIn(
     found.map((each) => ("episode" in each ? each.text : "")),
     mostNamesLength,
@@ -282,12 +313,30 @@ function hitsOf(found: readonly Found[], query: string, known: KnownTexts): read
     }
     const { episode } = each;
     const passages = episode.parts.flatMap((part) => splitPassages(part.text).map(({ text }) => ({ text, part })));
-    const shown = rankPassages(passages, query, known)[0]?.passage ?? passages[0];
+    const shown = rankPassages(passages, query, known)[0]?.passage ?? longestNear(passages, near, episode);
     const { seq = episode.firstSeq, id = "", role = null } = shown?.part ?? {};
     const { ref, sessionId, firstSeq, lastSeq, tsMs } = episode;
     const place = { agentId: ref.agentId, key: ref.key, sessionId, seq, id, role, firstSeq, lastSeq, tsMs };
     return { kind: "session", ...place, names: names[index] ?? [], snippet: shown?.text ?? "" };
   });
+}
+
+/**
+ * Returns the longest piece of the nearest text, for a place without any of the words. The answer is usually longer than
+ * the question before it.
+ */
+function longestNear<Passage extends { readonly text: string; readonly part: { readonly seq: number } }>(
+  passages: readonly Passage[],
+  near: readonly NearestHit[],
+  { sessionId }: Episode,
+): Passage | undefined {
+  const hit = near.find((each) => each.sessionId === sessionId && passages.some((one) => isIn(each, one)));
+  const inHit = passages.filter((one) => hit === undefined || isIn(hit, one));
+  return hit === undefined ? passages[0] : inHit.toSorted((one, other) => other.text.length - one.text.length)[0];
+}
+
+function isIn({ firstSeq, lastSeq }: NearestHit, { part }: { readonly part: { readonly seq: number } }): boolean {
+  return part.seq >= firstSeq && part.seq <= lastSeq;
 }
 
 function answer(

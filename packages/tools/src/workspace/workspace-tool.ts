@@ -7,6 +7,8 @@ export interface Workspace {
   readonly limits: WorkspaceLimits;
   /** Runs changes of the same file one after another, in the order of the calls. */
   change<Result>(path: string, run: (place: Place) => Promise<Result>): Promise<Result>;
+  /** Returns the SHA-256 of the bytes that a call may replace; null for no file, undefined for any bytes. */
+  expectBefore(callId: string): string | null | undefined;
 }
 
 interface WorkspaceLimits {

@@ -1,9 +1,11 @@
 import { Buffer } from "node:buffer";
 import { type AgentTool, defineTool } from "@throughline/core";
+import { assertApproved, fileSha256 } from "./approved-bytes.ts";
 import { quoted, WorkspaceToolRefusal } from "./tool-refusal.ts";
+import type { FileState, Place, WorkspaceFolder } from "./workspace-folder.ts";
 import { assertNotAborted, refusing, type Workspace } from "./workspace-tool.ts";
 
-export function createWriteTool({ folder, limits, change }: Workspace): AgentTool {
+export function createWriteTool({ folder, limits, change, expectBefore }: Workspace): AgentTool {
   return defineTool({
     name: "write",
     description:
@@ -18,12 +20,12 @@ export function createWriteTool({ folder, limits, change }: Workspace): AgentToo
       required: ["path", "content"],
       additionalProperties: false,
     },
-    run: (args, { signal }) =>
+    run: (args, { signal, callId }) =>
       refusing(signal, async () => {
         const content = bytesOf(args.content, limits.writeBytes);
         return change(args.path, async (place) => {
           assertNotAborted(signal);
-          const before = await folder.stateOf(place).catch(missingFolder);
+          const before = await stateBefore(folder, place, expectBefore(callId));
           assertNotAborted(signal);
           await folder.replace(place, content, before);
           const what = before === null ? "a new file" : `in place of ${before.sizeBytes} bytes`;
@@ -47,8 +49,29 @@ export function bytesOf(text: string, mostBytes: number): Buffer {
   );
 }
 
+/** @throws {WorkspaceToolRefusal} when the file does not hold the expected bytes */
+async function stateBefore(
+  folder: WorkspaceFolder,
+  place: Place,
+  expected: string | null | undefined,
+): Promise<FileState | null> {
+  if (expected === undefined) return folder.stateOf(place).catch(missingFile);
+  const opened = await folder.openFile(place).catch(missingFile);
+  if (opened === null) {
+    assertApproved(place.path, null, expected);
+    return null;
+  }
+  const { handle, ...state } = opened;
+  try {
+    assertApproved(place.path, await fileSha256(handle), expected);
+    return state;
+  } finally {
+    await handle.close();
+  }
+}
+
 /** When a folder of the path is missing, the file is missing too. */
-function missingFolder(error: unknown): null {
+export function missingFile(error: unknown): null {
   if (error instanceof WorkspaceToolRefusal && error.reason === "missing") return null;
   throw error;
 }

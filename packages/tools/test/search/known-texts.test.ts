@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { KnownTexts } from "../../src/workspace/known-texts.ts";
+import { KnownTexts } from "../../src/search/known-texts.ts";
 
 describe("KnownTexts", () => {
   it("reads a text once, and a changed text again", () => {

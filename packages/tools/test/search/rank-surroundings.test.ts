@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { byWordsAndMeaning } from "../../src/workspace/passage-scorer.ts";
-import { rankPassages } from "../../src/workspace/rank-passages.ts";
-import type { RankablePassage } from "../../src/workspace/rankable-passage.ts";
+import { byWordsAndMeaning } from "../../src/search/passage-scorer.ts";
+import { rankPassages } from "../../src/search/rank-passages.ts";
+import type { RankablePassage } from "../../src/search/rankable-passage.ts";
 
 interface Turn extends RankablePassage {
   readonly name: string;
@@ -78,13 +78,15 @@ describe("byWordsAndMeaning", () => {
 
   it("a scorer without an opinion changes nothing, on whatever scale", () => {
     for (const meaning of [0, -7, 1e9])
-      expect(byWordsAndMeaning(items.map((each) => ({ ...each, meaning })))).toEqual(items.map(({ item }) => item));
+      expect(byWordsAndMeaning(items.map((each) => ({ ...each, meaning }))).map(({ item }) => item)).toEqual(
+        items.map(({ item }) => item),
+      );
   });
 
   it("a good scorer brings up a place that words rank low, and a bad one cannot bury the best", () => {
     const last = items.map((each) => ({ ...each, meaning: each.item === 10 ? 1 : 0 }));
-    expect(byWordsAndMeaning(last).indexOf(10)).toBeLessThan(7);
+    expect(byWordsAndMeaning(last).findIndex(({ item }) => item === 10)).toBeLessThan(7);
     const reversed = items.map((each) => ({ ...each, meaning: each.item }));
-    expect(byWordsAndMeaning(reversed)[0]).toBe(0);
+    expect(byWordsAndMeaning(reversed)[0]?.item).toBe(0);
   });
 });

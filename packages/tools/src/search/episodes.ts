@@ -1,10 +1,17 @@
 import type { SessionRef, StoredRecord } from "@throughline/core";
 import { searchText } from "@throughline/core/internal";
+import type { PassagePlace, RankablePassage } from "./rankable-passage.ts";
 
-interface EpisodePart {
+export interface EpisodePart {
   readonly seq: number;
   readonly id: string;
   readonly role: string | null;
+  /** Names the tools that the record calls, or whose answer it holds. */
+  readonly toolNames: readonly string[];
+  /** States the time of the record; null when the record states none. */
+  readonly tsMs: number | null;
+  /** States that time, or the time at which the record was stored. */
+  readonly atMs: number | null;
   readonly text: string;
 }
 
@@ -33,20 +40,21 @@ const mostLength = 32_768;
 /** Cuts long parts. Beyond this length a part holds files and outputs, which help less the longer they are. */
 const mostPartLength = 4000;
 
+/** Programs put the name of an MCP server before the names of its tools. */
+function isSearchTool(name: string): boolean {
+  return name === "memory_search" || name.endsWith("search_sessions");
+}
+
 export interface EpisodeSession {
   readonly ref: SessionRef;
   readonly sessionId: string;
 }
 
 /**
- * Groups records into episodes, in order of seq. Results of the search tool itself are left out, because they would
- * match every later query.
+ * Groups records into episodes, in order of seq. Results of earlier searches are left out, because they would match every
+ * later query.
  */
-export function episodesOf(
-  { ref, sessionId }: EpisodeSession,
-  records: readonly StoredRecord[],
-  ownToolName: string,
-): readonly Episode[] {
+export function episodesOf({ ref, sessionId }: EpisodeSession, records: readonly StoredRecord[]): readonly Episode[] {
   const episodes: Episode[] = [];
   let parts: EpisodePart[] = [];
   let length = 0;
@@ -77,13 +85,32 @@ export function episodesOf(
     last = stored;
     // A summary repeats content of other records, and may contain text that was redacted since.
     if (found === null || stored.type === "compaction") continue;
-    if (found.role === "toolResult" && found.toolNames.includes(ownToolName)) continue;
+    if (found.role === "toolResult" && found.toolNames.some(isSearchTool)) continue;
     const text = found.text.slice(0, mostPartLength).toWellFormed();
     if (text.trim() === "") continue;
-    tsMs ??= stored.tsMs ?? stored.storedAtMs;
+    const atMs = stored.tsMs ?? stored.storedAtMs;
+    tsMs ??= atMs;
     length += text.length;
-    parts.push({ seq: stored.seq, id: stored.id, role: found.role, text });
+    const { seq, id } = stored;
+    parts.push({ seq, id, role: found.role, toolNames: found.toolNames, tsMs: stored.tsMs, atMs, text });
   }
   end();
   return episodes;
+}
+
+/** The output of a tool is long but shows little about the topic of an episode, so it counts less. */
+const outputWeight = 0.5;
+export const outputRoles: ReadonlySet<string | null> = new Set(["toolResult", "bashExecution"]);
+
+export function piecesOf({ parts }: Episode): NonNullable<RankablePassage["pieces"]> {
+  return parts.map(({ role, text }) => ({ text, weight: outputRoles.has(role) ? outputWeight : 1 }));
+}
+
+export function placeInSession({ sessionId, firstSeq: first, lastSeq: last, tsMs }: Episode): PassagePlace {
+  return { within: `session ${sessionId}`, first, last, tsMs };
+}
+
+/** When two episodes answer equally well, the newest one comes first. */
+export function newestFirst(episodes: readonly Episode[]): readonly Episode[] {
+  return episodes.toSorted((one, other) => (other.tsMs ?? 0) - (one.tsMs ?? 0) || other.firstSeq - one.firstSeq);
 }

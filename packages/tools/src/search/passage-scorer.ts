@@ -19,13 +19,12 @@ export const mostScored = 50;
  */
 export function byWordsAndMeaning<Item>(
   items: readonly { readonly item: Item; readonly words: number; readonly meaning: number }[],
-): readonly Item[] {
+): readonly { readonly item: Item; readonly score: number }[] {
   const words = spread(items.map((each) => each.words));
   const meanings = spread(items.map(({ meaning }) => meaning));
   return items
     .map(({ item }, index) => ({ item, score: (words[index] ?? 0) + meaningWeight * (meanings[index] ?? 0) }))
-    .toSorted((one, other) => other.score - one.score)
-    .map(({ item }) => item);
+    .toSorted((one, other) => other.score - one.score);
 }
 
 function spread(scores: readonly number[]): readonly number[] {

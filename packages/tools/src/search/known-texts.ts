@@ -1,4 +1,4 @@
-import { searchIndexText, stemOf } from "@throughline/core/internal";
+import { scanWords, stemOf } from "@throughline/core/internal";
 import { isTimeWord } from "./asked-times.ts";
 
 /** Holds the words of a text as numbers of a vocabulary. */
@@ -28,6 +28,7 @@ const mostVocabulary = 200_000;
 export class KnownTexts {
   readonly #numbers = new Map<string, number>();
   readonly #words: string[] = [];
+  readonly #isTimeWord: boolean[] = [];
   readonly #stems: number[] = [];
   #newer = new Map<string, TextWords>();
   #older = new Map<string, TextWords>();
@@ -49,12 +50,19 @@ export class KnownTexts {
 
   /** Splits a text that is not kept, such as a question. */
   readWords(text: string): TextWords {
-    const found = searchIndexText(text);
-    const words = this.#numbersOf(found.words);
+    const words: number[] = [];
+    const names = new Set<number>();
     let timeWords = 0;
-    for (const word of words) if (isTimeWord(this.wordOf(word))) timeWords++;
+    scanWords(text, {
+      word: (word) => {
+        const number = this.#numberOf(word);
+        words.push(number);
+        if (this.#isTimeWord[number] === true) timeWords++;
+      },
+      name: (name) => names.add(this.#numberOf(name)),
+    });
     const speaker = speakerName.exec(text.slice(0, mostNameLength))?.[1]?.toLowerCase() ?? "";
-    return { words, names: this.#numbersOf(found.names), timeWords, speaker };
+    return { words: Uint32Array.from(words), names: Uint32Array.from(names), timeWords, speaker };
   }
 
   wordOf(number: number): string {
@@ -71,14 +79,11 @@ export class KnownTexts {
     return this.#words.length > mostVocabulary;
   }
 
-  #numbersOf(words: string): Uint32Array {
-    return words === "" ? new Uint32Array() : Uint32Array.from(words.split(" "), (word) => this.#numberOf(word));
-  }
-
   #numberOf(word: string): number {
     const known = this.#numbers.get(word);
     if (known !== undefined) return known;
     this.#numbers.set(word, this.#words.length);
+    this.#isTimeWord.push(isTimeWord(word));
     return this.#words.push(word) - 1;
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { rankPassages } from "../../src/workspace/rank-passages.ts";
+import { rankPassages } from "../../src/search/rank-passages.ts";
 import { withoutCopies } from "../../src/workspace/without-copies.ts";
 
 function order(query: string, texts: Readonly<Record<string, string>>): readonly string[] {
