@@ -1,5 +1,6 @@
 import type { Fields } from "@throughline/core/internal";
 import { recordsFromMessages } from "@throughline/history/anthropic";
+import { shownText } from "./as-text.ts";
 import { attempt, plainMessage } from "./mapped-messages.ts";
 import type { RecordBody } from "./unit-records.ts";
 
@@ -34,9 +35,20 @@ export function blockBodies(
   );
 }
 
+/** Returns the block of a text, and none for an empty one. A value of another form becomes its JSON. */
+export function textBlock(value: unknown): readonly Fields[] {
+  const text = shownText(value);
+  return text === "" ? [] : [{ type: "text", text }];
+}
+
 export function hasSignature(blocks: readonly Fields[]): boolean {
   return blocks.some(
     ({ type, signature }) =>
       type === "redacted_thinking" || (type === "thinking" && typeof signature === "string" && signature !== ""),
   );
+}
+
+/** True for a model whose signatures are Anthropic's. Programs keep the thinking of other models in the same form. */
+export function isClaude(model: unknown): boolean {
+  return typeof model === "string" && model.toLowerCase().includes("claude");
 }

@@ -15,8 +15,24 @@ export type DatabaseFields = Readonly<Record<string, unknown>>;
 export interface FormatDatabase {
   /** Lists tables and columns. A database with all of them belongs to the program. */
   readonly tables: Readonly<Record<string, readonly string[]>>;
-  /** Returns the sessions of the database in a stable order. */
-  sessions(database: RowQueries): Iterable<DatabaseSession>;
+  /**
+   * Returns the sessions of the database in a stable order.
+   *
+   * @param isKnown returns true for a session that need not be read. A format without a version of its sessions does not
+   *   ask.
+   */
+  sessions(database: RowQueries, isKnown?: KnownSession): Iterable<DatabaseSession>;
+}
+
+/** Returns true if a session was read at this version before. */
+export type KnownSession = (sessionId: string, version: SessionVersion) => boolean;
+
+/** Describes a session by little of it. */
+export interface SessionVersion {
+  /** Differs after each change of the session. */
+  readonly text: string;
+  /** States when the session was last changed, in milliseconds since 1970. */
+  readonly changedMs: number;
 }
 
 /** Holds one session of a database. */

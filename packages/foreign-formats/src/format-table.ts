@@ -1,11 +1,13 @@
 import { aiSdkFormat } from "./ai-sdk/format.ts";
 import { aiderFormat } from "./aider/format.ts";
+import { ampFormat } from "./amp/format.ts";
 import { anthropicFormat } from "./anthropic/format.ts";
 import { claudeCodeFormat } from "./claude-code/format.ts";
 import { clineFormat } from "./cline/format.ts";
 import { codexFormat } from "./codex/format.ts";
 import { copilotCliFormat } from "./copilot-cli/format.ts";
 import { cursorFormat } from "./cursor/format.ts";
+import { droidFormat } from "./droid/format.ts";
 import type { ForeignFormat, FormatSample } from "./foreign-format.ts";
 import { geminiFormat } from "./gemini/format.ts";
 import { gooseFormat } from "./goose/format.ts";
@@ -27,6 +29,8 @@ export const foreignFormats: ReadonlyMap<ForeignFormatName, ForeignFormat> = new
     geminiFormat,
     qwenCodeFormat,
     kimiCliFormat,
+    ampFormat,
+    droidFormat,
     openAiFormat,
     aiSdkFormat,
     opencodeFormat,

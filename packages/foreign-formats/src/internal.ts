@@ -14,6 +14,7 @@ export type { LinedSession } from "./claude-code/logged-lines.ts";
 export type { DocumentPart } from "./document-units.ts";
 export { foreignFileFormat, mayLookFlat } from "./foreign-file.ts";
 export type { FileLayout, FormatPlace, FormatSample, StrayTitles, UnitPlace } from "./foreign-format.ts";
+export type { KnownSession, SessionVersion } from "./format-database.ts";
 export type { FormatTree, TreeFiles, TreePlace } from "./format-tree.ts";
 export type { FormatLoss, WrittenSession } from "./format-writer.ts";
 export { adapterOptionTable, adapterOptions } from "./framework-log/adapter-options.ts";

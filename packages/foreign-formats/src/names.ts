@@ -5,6 +5,8 @@ export const foreignFormatNames = [
   "gemini",
   "qwen-code",
   "kimi-cli",
+  "amp",
+  "droid",
   "openai",
   "ai-sdk",
   "opencode",
@@ -24,6 +26,8 @@ export const foreignFormatNames = [
 const readFormatNames = [
   "qwen-code",
   "kimi-cli",
+  "amp",
+  "droid",
   "langgraph",
   "copilot-cli",
   "cline",

@@ -54,6 +54,11 @@ const totals: Partial<Record<ForeignFormatName, (text: string) => number>> = {
     const names = ["input_other", "output", "input_cache_read", "input_cache_creation"];
     return sum(counts.flatMap((count) => names.map((name) => at(count, name))));
   },
+  amp: (text) => {
+    const { messages } = JSON.parse(text) as { readonly messages: readonly Fields[] };
+    const names = ["inputTokens", "cacheCreationInputTokens", "cacheReadInputTokens", "outputTokens"];
+    return sum(messages.flatMap((message) => names.map((name) => at(message, "usage", name))));
+  },
   opencode: (text) => {
     const { messages } = JSON.parse(text) as { readonly messages: readonly Fields[] };
     const tokens = messages.map(({ info }) => at(info, "tokens"));

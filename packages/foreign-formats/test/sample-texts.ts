@@ -1,5 +1,7 @@
 import type { ForeignFormatName } from "../src/names.ts";
 import { jsonLines } from "./read-units.ts";
+import { amp } from "./amp/sample.ts";
+import { droid } from "./droid/sample.ts";
 import { kimiCli } from "./kimi-cli/sample.ts";
 import { qwenCode } from "./qwen-code/sample.ts";
 
@@ -130,6 +132,8 @@ export const sampleTexts: Readonly<Record<ForeignFormatName, SampleText>> = {
   ),
   "qwen-code": lines(...qwenCode),
   "kimi-cli": lines(...kimiCli),
+  amp: document(amp),
+  droid: lines(...droid),
   openai: document({ model: "gpt-5", messages: chat, tools: [] }),
   "ai-sdk": document([
     { id: "1", role: "user", parts: [{ type: "text", text: "Hi" }] },

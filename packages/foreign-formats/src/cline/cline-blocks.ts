@@ -1,16 +1,12 @@
 import { isFields, type Fields } from "@throughline/core/internal";
 import { shownText } from "../as-text.ts";
+import { textBlock } from "../block-messages.ts";
 
 /** Cline stores Anthropic's blocks. Roo's newer version stores the parts of the AI SDK, so those are converted. */
 export function blocksOf(content: unknown): readonly Fields[] {
   if (typeof content === "string") return content === "" ? [] : [{ type: "text", text: content }];
   if (!Array.isArray(content)) return [];
   return (content as readonly unknown[]).flatMap((part) => (isFields(part) ? blockOf(part) : textBlock(part)));
-}
-
-function textBlock(part: unknown): readonly Fields[] {
-  const text = shownText(part);
-  return text === "" ? [] : [{ type: "text", text }];
 }
 
 function blockOf(part: Fields): readonly Fields[] {

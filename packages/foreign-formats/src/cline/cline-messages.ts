@@ -1,6 +1,6 @@
 import type { Usage } from "@throughline/core";
 import { isFields, type Fields } from "@throughline/core/internal";
-import { blockBodies, hasSignature } from "../block-messages.ts";
+import { blockBodies, hasSignature, isClaude } from "../block-messages.ts";
 import type { UnitPlace } from "../foreign-format.ts";
 import type { MessageList, ReadElement, ReadFrame } from "../message-list.ts";
 import { isHistoryName } from "../message-samples.ts";
@@ -118,7 +118,7 @@ function messageBodies(value: Fields, blocks: readonly Fields[]): readonly Recor
 
 /** The newer program signs the thinking of every provider, and only Anthropic takes its own signatures back. */
 function isOtherModel({ id }: Fields): boolean {
-  return typeof id === "string" && !id.toLowerCase().includes("claude");
+  return typeof id === "string" && !isClaude(id);
 }
 
 /** The count of the input includes what was read from the cache and written to it. */

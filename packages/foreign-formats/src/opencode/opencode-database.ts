@@ -5,6 +5,7 @@ import {
   type DatabaseFields,
   type DatabaseSession,
   type FormatDatabase,
+  type SessionVersion,
   type RowQueries,
 } from "../format-database.ts";
 import { heldBack, SettledMessages } from "./settled-messages.ts";
@@ -16,12 +17,40 @@ export const opencodeDatabase: FormatDatabase = {
     message: ["id", "session_id", "time_created", "data"],
     part: ["id", "message_id", "data"],
   },
-  *sessions(database) {
-    const revert = database.columns("session").has("revert") ? "revert" : "NULL AS revert";
-    const sql = `SELECT id, parent_id, directory, title, ${revert} FROM session ORDER BY id`;
-    for (const row of database.iterate(sql)) yield sessionOf(database, row);
+  *sessions(database, isKnown) {
+    const columns = database.columns("session");
+    const optional = ["revert", "time_updated"].map((name) => (columns.has(name) ? name : `NULL AS ${name}`));
+    const sql = `SELECT id, parent_id, directory, title, ${optional.join(", ")} FROM session ORDER BY id`;
+    const versionOf = isKnown === undefined ? null : sessionVersions(database);
+    for (const row of database.iterate(sql)) {
+      const version = versionOf?.(row) ?? null;
+      if (version === null || isKnown?.(asText(row["id"]), version) !== true) yield sessionOf(database, row);
+    }
   },
 };
+
+/** opencode sets this column of each row that it adds or changes. */
+const changed = "time_updated";
+
+/**
+ * Returns a function that describes a session by its rows, whose content is not read; null for a database that does not
+ * state times.
+ */
+function sessionVersions(database: RowQueries): ((row: DatabaseFields) => SessionVersion | null) | null {
+  const tables = ["message", "part"];
+  const isStated = (table: string): boolean =>
+    [changed, "session_id"].every((name) => database.columns(table).has(name));
+  if (!tables.every(isStated)) return null;
+  const sums = tables.map(
+    (table) => `SELECT count(*) AS rows, max(${changed}) AS latest FROM ${table} WHERE session_id = ?`,
+  );
+  return (row) => {
+    const counts = sums.flatMap((sql) => database.all(sql, asText(row["id"])));
+    const times = [row[changed], ...counts.map(({ latest }) => latest ?? 0)];
+    if (!times.every((time) => typeof time === "number")) return null;
+    return { text: JSON.stringify([row, counts]), changedMs: Math.max(...times) };
+  };
+}
 
 function sessionOf(
   database: RowQueries,
