@@ -6,7 +6,9 @@ import { goclawDatabase, isGoclawDatabase } from "./goclaw-database.ts";
 import { openForeignDatabase, type ForeignDatabase } from "./node/foreign-database.ts";
 import { isOpenclawDatabase, openclawDatabase } from "./openclaw-database.ts";
 import { foreignFormats, type ForeignFormat } from "@throughline/foreign-formats";
+import type { KnownSession } from "@throughline/foreign-formats/internal";
 import { databaseSource } from "./database-session.ts";
+import type { SearchLook } from "./search-look.ts";
 
 /** Names the program of a database. */
 interface DatabaseProgram {
@@ -37,7 +39,7 @@ export async function databaseProgram(path: string): Promise<DatabaseProgram | n
  * other.
  * @throws {ThroughlineError} FORMAT_UNKNOWN, FILE_NOT_FOUND, FILE_UNREADABLE, STORE_VERSION_UNSUPPORTED
  */
-export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
+export async function* databaseFile(path: string, look: SearchLook): AsyncGenerator<FoundSource> {
   const database = await openForeignDatabase(path);
   try {
     if (database.columns("store_info").has("name")) {
@@ -50,7 +52,7 @@ export async function* databaseFile(path: string): AsyncGenerator<FoundSource> {
     if (isOpenclawDatabase(database)) return yield* openclawDatabase(database, agentOfSessionsDir(path));
     if (isGoclawDatabase(database)) return yield* goclawDatabase(database);
     const format = formatOfDatabase(database);
-    if (format !== null) return yield* formatDatabase(database, format);
+    if (format !== null) return yield* formatDatabase(database, format, look);
     throw new ThroughlineError("FORMAT_UNKNOWN", `The database ${quote(path)} holds no sessions of a known program.`, {
       details: { path },
     });
@@ -72,8 +74,13 @@ function formatOfDatabase(database: ForeignDatabase): ForeignFormat | null {
 }
 
 /** Yields the sessions of another program's database. One row, or several rows that belong together, form a line. */
-async function* formatDatabase(database: ForeignDatabase, format: ForeignFormat): AsyncGenerator<FoundSource> {
-  for (const session of format.database?.sessions(database) ?? []) {
+async function* formatDatabase(
+  database: ForeignDatabase,
+  format: ForeignFormat,
+  look: SearchLook,
+): AsyncGenerator<FoundSource> {
+  const isKnown: KnownSession = (id, version) => look.isKnownSession(`${database.path}#${id}`, version);
+  for (const session of format.database?.sessions(database, isKnown) ?? []) {
     const { sessionId, entry, spawnedBy, lines, unread = [] } = session;
     const path = `${database.path}#${sessionId}`;
     yield databaseSource({

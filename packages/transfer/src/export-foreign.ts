@@ -6,6 +6,7 @@ import {
   loadExisting,
   type RecordSource,
   type SourcedRecord,
+  systemRandom,
 } from "@throughline/core/internal";
 import {
   type ReadOptions,
@@ -24,7 +25,7 @@ import {
   type WrittenSession,
 } from "@throughline/foreign-formats/internal";
 import { encodeLine } from "@throughline/openclaw-format/internal";
-import { withInlineFiles } from "./inline-files.ts";
+import { InlineFiles } from "./inline-files.ts";
 import { documentSource } from "./one-line-source.ts";
 import { workingDirectoryOf, type ExportOptions, type ExportRemark } from "./export-types.ts";
 import { noteSeqs, receiptChain } from "./import-receipt.ts";
@@ -47,6 +48,7 @@ export async function* foreignParts(
 ): AsyncGenerator<Uint8Array> {
   const state = await loadExisting(store, ref);
   const { writer } = format;
+  const inline = new InlineFiles({ store, ref, random: systemRandom, ...signalOf(options) });
   const isMadeAnew = await cannotContinue(store, ref, format, options);
   const file = new SourceFileParts(format, state, options);
   const read = { payload: "source", beforeSeq: state.head.lastSeq + 1, ...signalOf(options) } as const;
@@ -59,19 +61,19 @@ export async function* foreignParts(
   if (!file.hasSources) {
     if (writer === undefined) return;
     const found = writer.writesHistory ? await allRecords(store, ref, options) : await window(store, ref);
-    const records = await withInlineFiles(store, ref, found);
-    const session = writtenSession(format.name, state, records, options);
-    for await (const text of inSlices(wholeText(writer, session, options))) yield encodeLine(text);
+    const session = writtenSession(format.name, state, await inline.records(found), options);
+    for await (const text of inSlices(wholeText(writer, session, options))) yield* inline.written(encodeLine(text));
     return;
   }
   file.reportNotes();
   const { own, writtenSeq, newName } = file;
   if ((own.length === 0 && newName === null) || writer === undefined) return yield* file.end();
-  const records = await withInlineFiles(store, ref, joined(await window(store, ref), own));
+  const records = await inline.records(joined(await window(store, ref), own));
   const { lastUnit } = file;
   const written = writtenSession(format.name, state, records, options, writtenSeq);
   const session = { ...written, label: newName, lastUnit };
-  for await (const text of inSlices(writer.write(session, lossReport(options)))) yield* file.add(text);
+  for await (const text of inSlices(writer.write(session, lossReport(options))))
+    for (const piece of file.add(text)) yield* inline.written(piece);
   yield* file.closeDocument();
 }
 

@@ -1,11 +1,12 @@
 import type { RandomSource } from "@throughline/core";
 import { optionKinds, type OptionTable, portKinds } from "@throughline/core/internal";
-import type { WritableFormatName } from "@throughline/foreign-formats/internal";
+import { foreignFormatNames, type WritableFormatName } from "@throughline/foreign-formats/internal";
 
 /**
  * Selects the format that an export writes. `jsonl`: the exact lines; lines of other programs as the records they stand
  * for. `openclaw`, `pi`: version 3 as those programs read it. `claw0`: the context as flat lines, which claw0 replays.
  * `otlp-json`: turns and calls as OpenTelemetry spans. Every other name: the session file of that program.
+ * `exportTranscript` writes pages for people.
  */
 export type ExportFormat = "jsonl" | "openclaw" | "pi" | "claw0" | "otlp-json" | WritableFormatName;
 
@@ -60,8 +61,11 @@ export function workingDirectoryOf(
   return typeof known === "string" ? known : workingDirectory;
 }
 
+const ownFormats: readonly ExportFormat[] = ["jsonl", "openclaw", "pi", "claw0", "otlp-json"];
+
 export const exportTable: OptionTable<ExportOptions> = {
-  to: optionKinds.required(optionKinds.filledText),
+  // A format that is only read is here too: a session that came in it is written as it came.
+  to: optionKinds.required(optionKinds.oneOf([...ownFormats, ...foreignFormatNames])),
   onRemark: optionKinds.callback,
   workingDirectory: optionKinds.text,
   sessionId: optionKinds.text,

@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { isAgentId, quote } from "@throughline/core/internal";
+import { isAgentId, quote, shellWord } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import { foreignFormats } from "@throughline/foreign-formats";
 import { type ForeignFormatName, mayLookFlat } from "@throughline/foreign-formats/internal";
@@ -152,7 +152,7 @@ async function* findAt(path: string, search: Search): AsyncGenerator<FoundSource
     const { from } = search;
     if (from !== "auto" && !mayBeKind(from, isDatabase)) throw otherKind(path, from);
     if (!isDatabase) return yield* loneFile(path, search);
-    for await (const found of databaseFile(path)) {
+    for await (const found of databaseFile(path, search.look)) {
       if (found.kind === "transcript" && isOtherKind(from, found.format)) throw otherKind(path, from);
       yield found;
     }
@@ -216,7 +216,15 @@ async function* unknownFolder(path: string, survey: FolderSurvey, search: Search
   }
   // An agent's directory may be empty, but a directory that the caller names should hold sessions.
   if (agentOfSessionsDir(path) !== null) return;
-  throw new ThroughlineError("FORMAT_UNKNOWN", `${quote(path)} is no directory of sessions.`, { details: { path } });
+  throw noSessionFile(path);
+}
+
+/** A transcript that was renamed is not found in a folder, because other files have names like it. */
+function noSessionFile(path: string): ThroughlineError {
+  return new ThroughlineError("FORMAT_UNKNOWN", `No session file was found in ${quote(path)}.`, {
+    details: { path },
+    remedy: `Folders are searched for the names that programs give, such as \`UUID.jsonl\` or \`rollout-….jsonl\`. A file with another name can be named directly: \`throughline import ${shellWord(joinPath(path, "FILE"))}\`.`,
+  });
 }
 
 async function* agentsIn(path: string, search: Search): AsyncGenerator<FoundSource> {
@@ -257,7 +265,7 @@ async function* databaseIn(
   if (databases?.includes(name) !== true) return;
   const path = joinPath(folder, name);
   if (await isKnownFile(path, search)) return;
-  yield* guarded(path, databaseFile(path));
+  yield* guarded(path, databaseFile(path, search.look));
 }
 
 /** In a folder without an index, the first lines of each file decide its format. */

@@ -210,7 +210,7 @@ async function* placedFile(
   { companions, look }: ForeignSearch,
   siblings: Siblings,
 ): AsyncGenerator<FoundSource> {
-  if (await isDatabaseFile(path)) return yield* databaseFile(path);
+  if (await isDatabaseFile(path)) return yield* databaseFile(path, look);
   const beginning = await foreignBeginning(path);
   if (beginning === null && path.endsWith(".zst")) throw compressedFile(path);
   if (beginning === null && (await isBarelyBegun(path))) return yield skipped(path);

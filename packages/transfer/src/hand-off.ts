@@ -273,13 +273,13 @@ async function toOpenclaw(
   const { label } = state.entry;
   const named = typeof label === "string" ? { label } : {};
   const entry = { sessionId, updatedAt: state.updatedAtMs, sessionFile: path, ...named };
-  await writeNewFile(joinPath(folder, "sessions.json"), textOf({ [key]: entry }), options.random ?? systemRandom);
+  await writeNewFile(joinPath(folder, "sessions.json"), [jsonBytes({ [key]: entry })], options.random ?? systemRandom);
   const variables: Readonly<Record<string, string>> = isInUse ? { OPENCLAW_STATE_DIR: directory } : {};
   return { ...file, sessionId, cwd, command: ["openclaw", "tui", "--session", key], variables };
 }
 
-async function* textOf(index: Readonly<Record<string, unknown>>): AsyncGenerator<Uint8Array> {
-  yield Buffer.from(`${JSON.stringify(index, null, 2)}\n`);
+function jsonBytes(index: Readonly<Record<string, unknown>>): Uint8Array {
+  return Buffer.from(`${JSON.stringify(index, null, 2)}\n`);
 }
 
 function written(

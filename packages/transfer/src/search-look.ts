@@ -1,3 +1,5 @@
+import type { SessionVersion } from "@throughline/foreign-formats/internal";
+
 /** Decides which files a search opens, and receives what it finds. */
 export interface SearchLook {
   /** Returns false for a folder that need not be listed. */
@@ -9,6 +11,12 @@ export interface SearchLook {
    * @param others paths of further files, of which any may be missing
    */
   isKnown(path: string, others?: () => Iterable<string> | AsyncIterable<string>): Promise<boolean>;
+  /**
+   * Returns true if an earlier import read this version of a session in a database. The search then does not read it.
+   *
+   * @param path the path of the database, `#` and the id of the session
+   */
+  isKnownSession(path: string, version: SessionVersion): boolean;
   /** Returns true if the file is known to hold no title of another session. Costs no access to the file. */
   hasNoTitles(path: string): boolean;
   /** Receives whether a file holds titles of other sessions. */
@@ -27,6 +35,7 @@ export interface SearchLook {
 export const fullLook: SearchLook = {
   entersFolder: () => true,
   isKnown: () => Promise.resolve(false),
+  isKnownSession: () => false,
   hasNoTitles: () => false,
   sawTitles: () => {},
   sessionIdsOf: () => [],

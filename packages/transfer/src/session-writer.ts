@@ -7,7 +7,13 @@ import {
   type SessionState,
   type SessionStore,
 } from "@throughline/core";
-import { type AppendOnceOptions, patchEntry, type SplitEntry, updateEntry } from "@throughline/core/internal";
+import {
+  type AppendOnceOptions,
+  patchEntry,
+  type SplitEntry,
+  stateFingerprint,
+  updateEntry,
+} from "@throughline/core/internal";
 import { contextWindow } from "./context-window.ts";
 import { supersededCount, receiptOf, type ImportReceipt } from "./import-receipt.ts";
 import { importOvertaken, wentItsOwnWay } from "./import-refusals.ts";
@@ -112,6 +118,8 @@ export class SessionWriter {
 
   async #append(batch: ReadBatch, receipt: ImportReceipt): Promise<AppendResult> {
     const { ref } = this.#session;
+    // Records follow from the bytes up to the end of the batch, but notes come from elsewhere.
+    if (batch.notes.count === 0) stateFingerprint(batch.drafts, fingerprintOf(batch, receipt));
     try {
       return await appendOnce(this.#store, ref, batch.drafts, this.#appendOptions(batch, receipt));
     } catch (error) {
@@ -178,6 +186,12 @@ export class SessionWriter {
   get #place(): { readonly path: string; readonly key: string } {
     return { path: this.#session.path, key: this.#session.ref.key };
   }
+}
+
+/** Two imports of the same bytes state the same text, and one that has read further states another. */
+function fingerprintOf({ drafts, headAfter }: ReadBatch, receipt: ImportReceipt): string {
+  const { sizeBytes, sha256, lineCount, recordCount } = receipt;
+  return JSON.stringify(["import", sizeBytes, sha256, lineCount, recordCount, drafts.length, headAfter]);
 }
 
 function signalOf({ signal }: Pick<ImportOptions, "signal">): { readonly signal?: AbortSignal } {

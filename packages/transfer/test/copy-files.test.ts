@@ -117,3 +117,36 @@ describe("an export to another program", () => {
     }
   });
 });
+
+describe("an export in the format of another program", () => {
+  it("has the bytes of every file in its place, as base64", async () => {
+    const store = createMemoryStore();
+    const contents = [0, 1, 2, 3, 300_000, 262_144].map((length, at) =>
+      Buffer.concat([Buffer.from("%PDF-1.7"), Buffer.alloc(length, at + 65)]),
+    );
+    const blocks: object[] = [];
+    for (const bytes of contents) {
+      const { id } = await store.files!.put(ref, new Blob([Uint8Array.from(bytes)]).stream());
+      blocks.push({ type: "file", fileId: id, mediaType: "application/pdf", name: "a.pdf" });
+    }
+    await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+    await store.append(ref, [{ type: "message", message: { role: "user", content: [...blocks, blocks[0]] } }]);
+    for (const to of ["claude-code", "gemini"] as const) {
+      const text = Buffer.concat(await Array.fromAsync(exportSession(store, ref, { to }))).toString();
+      for (const bytes of contents) expect(text.split(`"${bytes.toString("base64")}"`).length).toBeGreaterThan(1);
+    }
+  });
+
+  it("has the text of a text file, and nothing of one that is gone", async () => {
+    await using store = createMemoryStore();
+    const { id } = await store.files!.put(ref, other());
+    await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+    const block = { type: "file", fileId: id, mediaType: "text/csv", name: "a.csv" };
+    await store.append(ref, [{ type: "message", message: { role: "user", content: [block] } }]);
+    const exported = async (): Promise<string> =>
+      Buffer.concat(await Array.fromAsync(exportSession(store, ref, { to: "claude-code" }))).toString();
+    expect(await exported()).toContain('"media_type":"text/plain","data":"other"},"title":"a.csv"');
+    await store.files!.delete(ref, id);
+    expect(await exported()).not.toContain('"data":"other"');
+  });
+});

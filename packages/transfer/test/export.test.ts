@@ -185,6 +185,13 @@ describe("export to version 3", () => {
     expect(await exported(store, ref, "pi")).not.toContain('"leaf"');
   });
 
+  it("refuses a format that it does not write, instead of writing another one", async () => {
+    const store = await ownSession();
+    const pieces = exportSession(store, ref, { to: "markdown" as "pi" });
+    const expected = { code: "INPUT_INVALID", message: expect.stringContaining('"claude-code"') };
+    await expect(Array.fromAsync(pieces)).rejects.toMatchObject(expected);
+  });
+
   it("an empty session is a header", async () => {
     const store = createMemoryStore();
     await store.save(ref, { sessionId }, { ifRevision: null });

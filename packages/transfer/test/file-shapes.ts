@@ -144,11 +144,12 @@ export const shapes: readonly Shape[] = [
   },
 ];
 
+/** What a tool returned stays as it is: a model reads an object as its text, in the order of its fields. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== "object" || value === null) return value;
   const entries = Object.entries(value as Fields).toReversed();
-  return Object.fromEntries(entries.map(([name, one]) => [name, reversed(one)]));
+  return Object.fromEntries(entries.map(([name, one]) => [name, name === "result" ? one : reversed(one)]));
 }
 
 /** A text of 10 MB as the first field of the value, or of the first element of a list. */

@@ -27,6 +27,8 @@ const places: readonly {
     variables: { KIMI_SHARE_DIR: "own" },
     file: `own/sessions/0123/${id}/subagents/a1b2/wire.jsonl`,
   },
+  { program: "Droid", variables: {}, file: `.factory/sessions/-w/${id}.jsonl` },
+  { program: "Droid", variables: {}, file: `.factory/sessions/${id}.jsonl` },
   { program: "Cline", variables: {}, file: ".cline/data/sessions/1_a/1_a.messages.json" },
   { program: "Cline", variables: { CLINE_DIR: "own" }, file: "own/data/sessions/1_a/1_a.messages.json" },
   {

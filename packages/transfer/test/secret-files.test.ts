@@ -92,6 +92,20 @@ const programs: Readonly<Record<string, ProgramFolder>> = {
       ".kimi/sessions/0123456789abcdef0123456789abcdef/s1/context.jsonl",
     ],
   },
+  droid: {
+    root: ".factory",
+    session: ".factory/sessions/-w/54519cf2-0636-4c90-924d-6a77bc43ad98.jsonl",
+    lines: [
+      { type: "session_start", id: "54519cf2-0636-4c90-924d-6a77bc43ad98", title: "T", owner: "u", cwd: "/w" },
+      { type: "message", id: "m1", timestamp: at, message: { role: "user", content: [{ type: "text", text: "Hi" }] } },
+    ],
+    secrets: [
+      ".factory/auth.json",
+      ".factory/config.json",
+      ".factory/settings.json",
+      ".factory/sessions/-w/54519cf2-0636-4c90-924d-6a77bc43ad98.settings.json",
+    ],
+  },
   "copilot-cli": {
     root: ".copilot",
     session: ".copilot/session-state/s1/events.jsonl",

@@ -58,7 +58,7 @@ beforeAll(async () => {
 afterAll(() => vi.resetModules());
 
 describe("the cost of a sync", () => {
-  it.each([10, 1000, 10_000])(
+  it.each(testSize({ short: [10, 300], long: [10, 1000, 10_000] }))(
     "of %i files is no open file with nothing new, and with one line the opens of one file",
     { timeout: 600_000 },
     async (count) => {
@@ -76,7 +76,7 @@ describe("the cost of a sync", () => {
 });
 
 describe("the cost of a line, once a sync goes on", () => {
-  it.each(testSize({ short: [1, 10], long: [1, 10, 100] }))(
+  it.each(testSize({ short: [1], long: [1, 10, 100] }))(
     "of a file of %i MB is one open file and a few kilobytes",
     { timeout: 600_000 },
     async (megabytes) => {

@@ -13,24 +13,22 @@ export interface ActivityCounts {
 
 /** Adds up counts by their quarter of an hour. */
 export class ActivitySum {
-  readonly #sums = new Map<number, ActivityCounts>();
+  readonly #sums = new Map<number, { -readonly [Name in keyof ActivityCounts]: ActivityCounts[Name] }>();
 
   constructor(counts: readonly ActivityCounts[] = []) {
     for (const each of counts) this.add(each);
   }
 
   add({ quarter, messages, toolCalls, failedTools }: ActivityCounts): void {
-    const sum = this.#sums.get(quarter);
-    this.#sums.set(quarter, {
-      quarter,
-      messages: (sum?.messages ?? 0) + messages,
-      toolCalls: (sum?.toolCalls ?? 0) + toolCalls,
-      failedTools: (sum?.failedTools ?? 0) + failedTools,
-    });
+    let sum = this.#sums.get(quarter);
+    if (sum === undefined) this.#sums.set(quarter, (sum = { quarter, messages: 0, toolCalls: 0, failedTools: 0 }));
+    sum.messages += messages;
+    sum.toolCalls += toolCalls;
+    sum.failedTools += failedTools;
   }
 
   counts(): readonly ActivityCounts[] {
-    return [...this.#sums.values()];
+    return Array.from(this.#sums.values(), (sum) => ({ ...sum }));
   }
 }
 

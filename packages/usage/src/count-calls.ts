@@ -84,21 +84,22 @@ export class CallCounter {
   readonly activity: ActivitySum = new ActivitySum();
   /** Counts the records of type `message` among those that were added. */
   messages = 0;
-  #state: CountState;
+  /** It is changed in place, because a copy for each record would take half of the time. */
+  readonly #state: { -readonly [Name in keyof CountState]: CountState[Name] };
 
   constructor(state: CountState) {
-    this.#state = state;
+    this.#state = { ...state };
   }
 
   get state(): CountState {
-    return this.#state;
+    return { ...this.#state };
   }
 
   add(stored: StoredRecord): void {
     const { record, bytes } = stored;
     const isMessage = record.type === "message";
     if (isMessage) this.messages += 1;
-    this.#set({ bytes: this.#state.bytes + bytes });
+    this.#state.bytes += bytes;
     const atMs = stored.tsMs ?? stored.storedAtMs ?? this.#state.askedMs ?? 0;
     const activity = activityOf(stored, atMs);
     if (activity !== null) this.activity.add(activity);
@@ -110,23 +111,19 @@ export class CallCounter {
     else if (record.type === "usage") this.#usage(stored, atMs);
     else if (record.type === "compaction") this.#summary(stored, atMs);
     else if (record["customType"] === "codex.session_meta") this.#codexSession(data);
-    else if (!stored.side) this.#set({ askedMs: atMs });
-  }
-
-  #set(changes: Partial<CountState>): void {
-    this.#state = { ...this.#state, ...changes };
+    else if (!stored.side) this.#state.askedMs = atMs;
   }
 
   /** A gateway knows when a call began and ended. The record of the call follows. */
   #exchange(data: unknown): void {
     const { startedMs, endedMs } = isFields(data) ? data : {};
     if (typeof startedMs !== "number" || typeof endedMs !== "number") return;
-    this.#set({ exchangeMs: between(startedMs, endedMs) });
+    this.#state.exchangeMs = between(startedMs, endedMs);
   }
 
   #codexSession(data: unknown): void {
     const id = isFields(data) ? data["id"] : null;
-    if (typeof id === "string") this.#set({ codexId: id });
+    if (typeof id === "string") this.#state.codexId = id;
   }
 
   #reply(stored: StoredRecord, message: Fields, atMs: number): void {
@@ -167,7 +164,7 @@ export class CallCounter {
   #call(stored: StoredRecord, data: unknown, atMs: number): void {
     const { exchangeMs, replies } = this.#state;
     const reply = replies.at(-1);
-    this.#set({ exchangeMs: null });
+    this.#state.exchangeMs = null;
     if (!isFields(data) || data["part"] === 2) return;
     const { toSeq, actual } = data;
     if (reply !== undefined && typeof toSeq === "number" && reply.seq > toSeq) {
@@ -203,7 +200,9 @@ export class CallCounter {
 
   #keepReply(reply: CountedReply): void {
     const others = this.#state.replies.filter(({ key }) => key !== reply.key);
-    this.#set({ askedMs: reply.endMs, replies: [...others, reply].slice(-mostReplies) });
+    others.push(reply);
+    this.#state.askedMs = reply.endMs;
+    this.#state.replies = others.length > mostReplies ? others.slice(-mostReplies) : others;
   }
 
   /**

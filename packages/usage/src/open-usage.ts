@@ -11,7 +11,7 @@ import { pricesAsOf, type ModelPrices } from "@throughline/tokens/internal";
 import { usageBlocks, type UsageBlock } from "./usage-blocks.ts";
 import { UsageLedger, type LedgerSums } from "./ledger.ts";
 import { refreshLedger, scopeOf } from "./refresh-ledger.ts";
-import { quarterOf, startOf, timeLabels } from "./time-labels.ts";
+import { isUndated, quarterOf, startOf, timeLabels } from "./time-labels.ts";
 import { UsageSum, type UsageTotals } from "./usage-sums.ts";
 
 /** Names what sums are grouped by. Days, weeks and months are those of the query's time zone. */
@@ -46,7 +46,7 @@ export interface UsageQuery {
 
 /** Holds the sums of one group. */
 export interface UsageRow extends UsageTotals {
-  /** Holds the group's value for each name of `by`. Null stands for an unknown model or folder. */
+  /** Holds the group's value for each name of `by`. Null stands for an unknown time, model or folder. */
   readonly group: Readonly<Partial<Record<UsageKey, string | null>>>;
   /** States the name of the session, for rows by session; else null. */
   readonly name: string | null;
@@ -274,6 +274,7 @@ function labeller(
   return (key, row, { quarter, model }) => {
     if (key === "model") return model;
     if (isOfSession(key)) return row === null ? null : sessionLabel(key, row);
+    if (isUndated(quarter)) return null;
     let label = labels[key].get(quarter);
     if (label === undefined) labels[key].set(quarter, (label = timeLabel(key, quarter)));
     return label;

@@ -32,6 +32,11 @@ function dateFormat(timeZone: string | undefined): Intl.DateTimeFormat {
   }
 }
 
+/** True for what states no time: readers of transcripts date such records 1970. */
+export function isUndated(quarter: number): boolean {
+  return quarter === 0;
+}
+
 /** Returns the start of a quarter of an hour, in milliseconds since 1970. */
 export function startOf(quarter: number): number {
   return quarter * quarterMs;

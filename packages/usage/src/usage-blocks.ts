@@ -1,6 +1,6 @@
 import type { ModelPrices } from "@throughline/tokens/internal";
 import type { LedgerSums } from "./ledger.ts";
-import { startOf } from "./time-labels.ts";
+import { isUndated, startOf } from "./time-labels.ts";
 import { UsageSum, type UsageTotals } from "./usage-sums.ts";
 
 /** Holds the usage of a window of five hours, as providers count them for subscriptions. */
@@ -14,10 +14,11 @@ export interface UsageBlock extends UsageTotals {
 const hourMs = 60 * 60 * 1000;
 const blockMs = 5 * hourMs;
 
-/** A window begins with the hour of the first call after the window before it. */
+/** A window begins with the hour of the first call after the window before it. A call without a time is in none. */
 export function usageBlocks(groups: readonly LedgerSums[], prices: ModelPrices): readonly UsageBlock[] {
   const blocks: { readonly startMs: number; readonly sum: UsageSum }[] = [];
-  for (const group of groups.toSorted((one, other) => one.quarter - other.quarter)) {
+  const dated = groups.filter(({ quarter }) => !isUndated(quarter));
+  for (const group of dated.toSorted((one, other) => one.quarter - other.quarter)) {
     const atMs = startOf(group.quarter);
     let block = blocks.at(-1);
     if (block === undefined || atMs >= block.startMs + blockMs) {

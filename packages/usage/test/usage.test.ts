@@ -248,6 +248,25 @@ describe("usage", () => {
     expect((await usage.report({ model: "claude-sonnet" })).total.calls).toBe(0);
   });
 
+  it("counts a call without a time in no day and in no window", async () => {
+    const store = createMemoryStore();
+    const undated = { ...reply(), timestamp: "1970-01-01T00:00:00.000Z" };
+    await session(store, "printed", [undated, reply({}, 1)], { importedFrom: { format: "claude-code" } });
+    const usage = usageOf(store);
+    for (const by of ["day", "week", "month"] as const) {
+      const { rows, total } = await usage.report({ by: [by], timeZone: "UTC" });
+      expect([rows.map(({ group, calls }) => [group[by] === null, calls]), total.calls]).toEqual([
+        [
+          [true, 1],
+          [false, 1],
+        ],
+        2,
+      ]);
+    }
+    expect((await usage.blocks()).map(({ calls }) => calls)).toEqual([1]);
+    expect((await usage.report({ sinceMs: startMs })).total.calls).toBe(1);
+  });
+
   it("continues from its file, which names no session", async () => {
     const store = createMemoryStore();
     const path = join(folder, "ledger.db");

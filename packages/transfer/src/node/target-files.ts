@@ -25,7 +25,7 @@ export async function assertNoFile(path: string): Promise<void> {
  */
 export async function writeNewFile(
   path: string,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   random: RandomSource,
 ): Promise<{ readonly sizeBytes: number }> {
   const folders = await makeFolder(dirname(path)).catch((error: unknown) => throwUnwritable(path, error));
@@ -83,7 +83,7 @@ export async function sizeIfSame(path: string, chunks: AsyncIterable<Uint8Array>
 
 async function writeInFolder(
   path: string,
-  chunks: AsyncIterable<Uint8Array>,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   random: RandomSource,
 ): Promise<{ readonly sizeBytes: number }> {
   await removeLeftovers(dirname(path));

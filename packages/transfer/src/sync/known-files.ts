@@ -1,12 +1,14 @@
 import { createHash } from "node:crypto";
 import { dirname, sep } from "node:path";
 import { createWorkSlices, isFields } from "@throughline/core/internal";
+import type { SessionVersion } from "@throughline/foreign-formats/internal";
 import { fileFacts, type FileFacts } from "../node/source-files.ts";
 import type { SearchLook } from "../search-look.ts";
 
 /**
  * Describes a file as it was when it was imported. The values are size in bytes, time of the last write and of the last
- * change in milliseconds, inode, and the time of the look. Ids of sessions follow that the file's name does not hold,
+ * change in milliseconds, inode, and the time of the look. Of a session in a database only the last change, a hash in place
+ * of the inode, and the time of the look are known. Ids of sessions follow that the file's name does not hold,
  * and `true` if the file states titles of other sessions.
  */
 type KnownFile = readonly [...OpenedFile, ids?: readonly string[], hasTitles?: boolean];
@@ -131,7 +133,8 @@ export class KnownFiles implements SearchLook {
   forgetMissing(): void {
     if (this.#seen === null) return;
     for (const path of this.#files.keys()) {
-      if (this.#seen.has(path)) continue;
+      // The sessions of a database that is as it was are not listed.
+      if (this.#seen.has(path) || this.#seen.has(path.slice(0, Math.max(path.lastIndexOf("#"), 0)))) continue;
       this.#files.delete(path);
       this.isChanged = true;
     }
@@ -177,6 +180,19 @@ export class KnownFiles implements SearchLook {
     const { sizeBytes, modifiedMs, changedMs, inode } = facts;
     this.#opened.set(path, [sizeBytes, modifiedMs, changedMs, inode, lookedAtMs]);
     this.#ids.delete(path);
+    return false;
+  }
+
+  isKnownSession(path: string, { text, changedMs }: SessionVersion): boolean {
+    const lookedAtMs = this.#nowMs();
+    const inode = shortHash(text);
+    const known = this.#files.get(path);
+    this.#seen?.add(path);
+    if (known !== undefined && isSame(known, { sizeBytes: 0, modifiedMs: 0, changedMs, inode, isFolder: false })) {
+      this.unchanged += 1;
+      return true;
+    }
+    this.#opened.set(path, [0, 0, changedMs, inode, lookedAtMs]);
     return false;
   }
 
@@ -271,14 +287,18 @@ async function factsOf(
   }
   if (more.length === 0) return facts;
   const all = [facts, ...more];
-  const hash = createHash("sha256").update(JSON.stringify(all)).digest();
   return {
     sizeBytes: all.reduce((sum, { sizeBytes }) => sum + sizeBytes, 0),
     modifiedMs: Math.max(...all.map(({ modifiedMs }) => modifiedMs)),
     changedMs: Math.max(...all.map(({ changedMs }) => changedMs)),
-    inode: hash.readUIntBE(0, 6),
+    inode: shortHash(JSON.stringify(all)),
     isFolder: false,
   };
+}
+
+/** Takes the place of an inode, where several facts count as one. */
+function shortHash(text: string): number {
+  return createHash("sha256").update(text).digest().readUIntBE(0, 6);
 }
 
 function isSame(known: KnownFile, facts: FileFacts): boolean {

@@ -35,7 +35,16 @@ export interface SourceSyncOptions {
   readonly random?: RandomSource;
   /** Receives what went wrong without ending the sync, such as a home that cannot be written. */
   readonly onNote?: (message: string) => void;
-  readonly onProgress?: NonNullable<ImportOptions["onProgress"]>;
+  readonly progress?: PassProgress;
+}
+
+/** Receives what happens in each pass, before the caller of the pass does. */
+export interface PassProgress {
+  /** Reports that a pass begins. */
+  readonly begin?: () => void;
+  readonly step: NonNullable<ImportOptions["onProgress"]>;
+  /** Receives the result of each source that was opened. */
+  readonly end?: (source: ImportSource) => void;
 }
 
 /**
@@ -90,8 +99,9 @@ export class SourceSync implements AsyncDisposable {
     const store = await this.#options.openStore();
     await this.#readMemory(store);
     this.#known.begin(changed);
-    const { options, onProgress } = this.#options;
-    const given = { ...options, signal, onProgress };
+    const { options, progress } = this.#options;
+    progress?.begin?.();
+    const given = { ...options, signal, onProgress: progress?.step };
     const readings = this.#readings === null ? {} : { readings: this.#readings };
     const memory = { look: this.#known, handOffs: this.#handOffsOf(store), excludes: this.#excludes, ...readings };
     let last: ImportSource | null = null;
@@ -100,6 +110,7 @@ export class SourceSync implements AsyncDisposable {
       for await (const source of importChanged(store, places, given, memory)) {
         if (this.#isEmptyPlace(source, places, changed)) continue;
         this.#known.took(source.path, source.state === "refused");
+        progress?.end?.(source);
         last = laterWitness(last, source);
         yield source;
         if (monotonicMs() - this.#savedAtMs >= saveEveryMs) await this.#save(store, last);

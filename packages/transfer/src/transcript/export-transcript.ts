@@ -4,6 +4,7 @@ import {
   createWorkSlices,
   givenName,
   loadExisting,
+  refused,
   runInSlices,
   sessionRow,
   systemClock,
@@ -12,6 +13,7 @@ import { foreignFormats } from "@throughline/foreign-formats";
 import type { ForeignFormatName } from "@throughline/foreign-formats/internal";
 import { promptText } from "@throughline/history/internal";
 import {
+  callPlace,
   ChapterFinder,
   createHtmlPrinter,
   createMarkdownPrinter,
@@ -26,6 +28,7 @@ import {
 import { OffBranch } from "./off-branch.ts";
 import { ownPatterns } from "./own-rules.ts";
 import { SecretScan } from "./secret-scan.ts";
+import { type FoundAgent, SubAgents } from "./sub-agents.ts";
 import { partNames, transcriptFileName, type TranscriptOptions, transcriptTable } from "./transcript-options.ts";
 
 /** Describes the files of a transcript before they are written. */
@@ -38,7 +41,7 @@ interface TranscriptExport {
   readonly records: readonly number[];
   /** Counts what the secret scan found, by kind; null when it is off. */
   readonly replaced: readonly ReplacedSecrets[] | null;
-  /** Writes a file, in pieces. @param part from 1 */
+  /** Writes a file, in pieces. @param part from 1 @throws {ThroughlineError} INPUT_INVALID for a file that is none */
   file(part: number): AsyncGenerator<Uint8Array, void, void>;
 }
 
@@ -64,7 +67,10 @@ export async function exportTranscript(
   const state = await loadExisting(store, ref);
   const scan = redact || patterns.length > 0 ? await SecretScan.create(ownPatterns(patterns), home, redact) : null;
   const branch = await OffBranch.find(store, ref, state.head, options.signal);
-  const survey = await surveyRecords(store, state, scan, options);
+  // A call is not shown at the level of words, and so is none of what it started.
+  const agents = options.level === "words" ? null : await SubAgents.find(store, state, options.signal);
+  const survey = await surveyRecords(store, state, { scan, agents }, options);
+  await agents?.place(scan);
   const nowMs = clock.nowMs();
   const shown = factsOf(state, survey, scan, nowMs);
   const first = options.fileName ?? transcriptFileName(shown.name, state, options.to, nowMs);
@@ -73,6 +79,7 @@ export async function exportTranscript(
     ...shown,
     level: options.level ?? "compact",
     replaced: redact ? (scan?.counts ?? []) : null,
+    agents: agents?.counts ?? null,
     chapters: survey.chapters,
     fileNames,
   };
@@ -81,7 +88,13 @@ export async function exportTranscript(
     fileNames,
     records: survey.parts.map(({ records }) => records),
     replaced: facts.replaced,
-    file: (part) => filePieces({ store, state, scan, branch, options, survey, facts: { ...facts, part } }),
+    file(part) {
+      if (survey.parts[part - 1] === undefined)
+        throw refused("INPUT_INVALID", `The files of this transcript are 1 to ${survey.parts.length}, not ${part}.`, {
+          argument: "part",
+        });
+      return filePieces({ store, state, scan, agents, branch, options, survey, facts: { ...facts, part } });
+    },
   };
 }
 
@@ -101,7 +114,7 @@ interface Survey {
 async function surveyRecords(
   store: SessionStore,
   { ref, head, entry }: SessionState,
-  scan: SecretScan | null,
+  { scan, agents }: Pick<FilePlan, "scan" | "agents">,
   { recordsPerFile = usualRecordsPerFile, signal }: TranscriptOptions,
 ): Promise<Survey> {
   const finder = new ChapterFinder({ promptText });
@@ -120,6 +133,7 @@ async function surveyRecords(
         parts.push(part);
       }
       part.records += 1;
+      agents?.take(stored);
       finder.take(scan === null ? stored : { ...stored, record: scan.replaced(stored.seq, stored.record) });
       while (partOfChapter.length < finder.chapters.length) partOfChapter.push(parts.length);
       await (scan === null ? slices.next() : scan.pause());
@@ -134,7 +148,7 @@ function readOptions(fromSeq: number, toSeq: number, signal: AbortSignal | undef
   return { afterSeq: fromSeq - 1, beforeSeq: toSeq + 1, signal };
 }
 
-type SessionFacts = Omit<FileFacts, "chapters" | "fileNames" | "level" | "part" | "replaced">;
+type SessionFacts = Omit<FileFacts, "agents" | "chapters" | "fileNames" | "level" | "part" | "replaced">;
 
 function factsOf(
   state: SessionState,
@@ -158,6 +172,7 @@ interface FilePlan {
   readonly store: SessionStore;
   readonly state: SessionState;
   readonly scan: SecretScan | null;
+  readonly agents: SubAgents | null;
   readonly branch: OffBranch;
   readonly options: TranscriptOptions;
   readonly survey: Survey;
@@ -185,17 +200,12 @@ async function* filePieces(plan: FilePlan): AsyncGenerator<Uint8Array, void, voi
 async function* printed(plan: FilePlan): AsyncGenerator<Iterable<string>, void, void> {
   const { facts, options, survey } = plan;
   const printer: TranscriptPrinter = options.to === "html" ? createHtmlPrinter(facts) : createMarkdownPrinter(facts);
-  const rowOptions: RowOptions = {
-    level: facts.level,
-    hasImages: options.images === true,
-    folder: facts.folder,
-    promptText,
-  };
+  const rowOptions = rowOptionsOf(facts.level, facts.folder, options);
   const rows = new TranscriptRows(rowOptions, survey.chapters.filter(({ part }) => part < facts.part).length);
   yield printer.head();
   for await (const stored of recordsOf(plan))
-    yield printedRows(printer, await runInSlices(rows.take(stored, plan.branch.has(stored.seq))));
-  yield printedRows(printer, await runInSlices(rows.finish()));
+    yield* printedRows(plan, printer, await runInSlices(rows.take(stored, plan.branch.has(stored.seq))));
+  yield* printedRows(plan, printer, await runInSlices(rows.finish()));
   yield printer.foot();
 }
 
@@ -214,6 +224,43 @@ async function* recordsOf({
       if (!stored.side) yield scan === null ? stored : { ...stored, record: scan.replaced(stored.seq, stored.record) };
 }
 
-function* printedRows(printer: TranscriptPrinter, rows: readonly TranscriptRow[]): Generator<string, void, void> {
-  for (const row of rows) yield* printer.row(row);
+/** Behind the row of a call come the sub-agents that it started. */
+async function* printedRows(
+  plan: FilePlan,
+  printer: TranscriptPrinter,
+  rows: readonly TranscriptRow[],
+): AsyncGenerator<Iterable<string>, void, void> {
+  for (const row of rows) {
+    yield printer.row(row);
+    if (row.callId === null || plan.agents === null) continue;
+    for (const agent of plan.agents.at(callPlace(row.seq, row.callId)))
+      yield* printedAgent(plan, printer, agent, row.isOffBranch);
+  }
+}
+
+async function* printedAgent(
+  { agents, scan, facts, options }: FilePlan,
+  printer: TranscriptPrinter,
+  agent: FoundAgent,
+  isOffBranch: boolean,
+): AsyncGenerator<Iterable<string>, void, void> {
+  if (agents === null) return;
+  const printed = scan === null ? agent.printed : scan.replaced(agent.scanSeq, agent.printed);
+  const rows = new TranscriptRows(rowOptionsOf(facts.level, agent.folder, options));
+  const withoutChapters = function* (made: readonly TranscriptRow[]): Generator<string, void, void> {
+    for (const row of made) yield* printer.row({ ...row, chapter: null });
+  };
+  yield printer.startAgent(printed);
+  for await (const stored of agents.records(agent, scan))
+    yield withoutChapters(await runInSlices(rows.take(stored, isOffBranch)));
+  yield withoutChapters(await runInSlices(rows.finish()));
+  yield printer.endAgent(printed);
+}
+
+function rowOptionsOf(
+  level: RowOptions["level"],
+  folder: string | null,
+  { images }: Pick<TranscriptOptions, "images">,
+): RowOptions {
+  return { level, hasImages: images === true, folder, promptText };
 }

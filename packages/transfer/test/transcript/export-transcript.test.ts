@@ -35,6 +35,15 @@ describe("a session as files for people", () => {
     expect(places[0]).toBeGreaterThan(0);
   });
 
+  it("has one file without any records, and no file 0", async () => {
+    const store = createMemoryStore();
+    await store.save(pageRef, { sessionId: "s1" }, { ifRevision: null });
+    const { file, texts } = await pageTexts(store, { to: "markdown" });
+    expect(texts).toHaveLength(1);
+    const expected = { code: "INPUT_INVALID", message: expect.stringContaining("are 1 to 1") };
+    for (const part of [0, 2, 1.5]) expect(() => file(part)).toThrow(expect.objectContaining(expected));
+  });
+
   it("is at most 1.6 times as large as its text", async () => {
     const store = createMemoryStore();
     await store.save(pageRef, { sessionId: "s1" }, { ifRevision: null });
