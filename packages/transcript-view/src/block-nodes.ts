@@ -50,22 +50,21 @@ export function cutNote(leftLines: number, leftCharacters: number): ViewElement 
 }
 
 /** Every block that is no text: images, files, and what a later version adds. */
-function mediaNode(block: Fields, { hasImages }: RowOptions): ViewElement {
+function mediaNode(block: Fields, options: RowOptions): ViewElement {
   const { type } = block;
-  if (type === "image") return imageNode(block, hasImages);
+  if (type === "image") return imageNode(block, options);
   if (type === "file") return element("div", [visibleText(fileText(block))], { class: "media" });
   return element("div", [visibleText(`[${textOf(type) || "unknown"}]`)], { class: "media" });
 }
 
-function imageNode(block: Fields, hasImages: boolean): ViewElement {
+function imageNode(block: Fields, { hasImages, imageBytes }: RowOptions): ViewElement {
   const source = isFields(block["source"]) ? block["source"] : {};
   const data = textOf(block["data"] ?? source["data"]);
   const stated = textOf(block["mimeType"] ?? source["media_type"]) || "unknown type";
-  const size = sizeText(Math.floor((data.length * 3) / 4));
+  const bytes = data === "" ? (imageBytes?.(block) ?? null) : Math.floor((data.length * 3) / 4);
+  const size = bytes === null ? "not stored" : sizeText(bytes);
   if (!hasImages || data === "")
-    return element("div", [visibleText(`Image · ${stated} · ${data === "" ? "not stored" : size}`)], {
-      class: "media",
-    });
+    return element("div", [visibleText(`Image · ${stated} · ${size}`)], { class: "media" });
   const type = imageTypeOf(data);
   if (type === null)
     return element("div", [visibleText(`Image · ${stated} · ${size} · no PNG, JPEG, GIF or WebP`)], { class: "media" });

@@ -10,29 +10,51 @@ const timeoutMs = 20;
 const mostCharacters = 1024 * 1024;
 const contextLines = 3;
 
-/** Returns the change as lines of a diff, each with its sign. */
-export function* diffLines({ edits, patch }: FileChange): Steps<readonly string[]> {
+/** Returns the change as lines of a diff, each with its sign. @param timeout of each comparison, in milliseconds */
+export function* diffLines({ edits, patch }: FileChange, timeout: number = timeoutMs): Steps<readonly string[]> {
   if (patch !== null) return patch.split("\n");
   const lines: string[] = [];
   for (const { before, after } of edits) {
     if (lines.length > 0) lines.push("@@");
     // A long text would not fit into the arguments of one push.
-    for (const line of compared(before, after)) lines.push(line);
+    for (const line of compared(before, after, timeout)) lines.push(line);
     yield;
   }
   return lines;
 }
 
-function compared(before: string, after: string): readonly string[] {
+function compared(before: string, after: string, timeout: number): readonly string[] {
   if (before === "") return signed("+", after);
   if (after === "") return signed("-", before);
-  if (before.length + after.length < mostCharacters) {
-    const options = { context: contextLines, timeout: timeoutMs };
-    const patch = structuredPatch("", "", before, after, "", "", options);
-    if (patch !== undefined)
-      return patch.hunks.flatMap(({ lines }, index) => (index === 0 ? lines : ["@@", ...lines])).filter(isOfText);
-  }
-  return [...signed("-", before), ...signed("+", after)];
+  const hunks = diffHunks(before, after, timeout);
+  if (hunks === null) return [...signed("-", before), ...signed("+", after)];
+  return hunks.flatMap(({ lines }, index) => (index === 0 ? lines : ["@@", ...lines]));
+}
+
+/** Holds lines that differ, with those around them. */
+export interface DiffHunk {
+  /** Number the first line in the text before and in the text after, from 1. */
+  readonly beforeLine: number;
+  readonly afterLine: number;
+  /** Each begins with its sign: `+`, `-` or a space. */
+  readonly lines: readonly string[];
+}
+
+/**
+ * Returns the places where two texts differ. Null for texts that would be compared for too long.
+ *
+ * @param timeout limits the comparison, in milliseconds
+ */
+export function diffHunks(before: string, after: string, timeout: number = timeoutMs): readonly DiffHunk[] | null {
+  if (before.length + after.length >= mostCharacters) return null;
+  const options = { context: contextLines, timeout };
+  const patch = structuredPatch("", "", before, after, "", "", options);
+  if (patch === undefined) return null;
+  return patch.hunks.map(({ oldStart, newStart, lines }) => ({
+    beforeLine: oldStart,
+    afterLine: newStart,
+    lines: lines.filter(isOfText),
+  }));
 }
 
 /** The remark on a missing line end says nothing about a part of a file. */

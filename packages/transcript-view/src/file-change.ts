@@ -33,7 +33,7 @@ function patchChange(patch: string): FileChange {
   return { edits: [], patch: withoutShell(patch), isWhole: false };
 }
 
-function editOf(fields: Fields): FileChange["edits"] {
+export function editOf(fields: Fields): FileChange["edits"] {
   const after = textOf(fields, afterNames);
   const before = textOf(fields, beforeNames);
   return after === null || before === null ? [] : [{ before, after }];
@@ -68,4 +68,17 @@ export function structuredPatchOf(details: unknown): readonly string[] | null {
     return [`@@ line ${Number(hunk["newStart"])} @@`, ...own];
   });
   return lines.length > 0 ? lines : null;
+}
+
+/** Returns Claude Code's `structuredPatch` in the details of a result as a unified diff; null without one. */
+export function unifiedPatchOf(details: unknown): string | null {
+  const hunks = isFields(details) ? details["structuredPatch"] : null;
+  if (!Array.isArray(hunks) || hunks.length === 0) return null;
+  const parts = (hunks as readonly unknown[]).flatMap((hunk) => {
+    if (!isFields(hunk) || !Array.isArray(hunk["lines"])) return [];
+    const { oldStart, oldLines, newStart, newLines } = hunk;
+    const lines = (hunk["lines"] as readonly unknown[]).filter((line) => typeof line === "string");
+    return [`@@ -${Number(oldStart)},${Number(oldLines)} +${Number(newStart)},${Number(newLines)} @@`, ...lines];
+  });
+  return parts.length > 0 ? parts.join("\n") : null;
 }

@@ -33,6 +33,8 @@ export interface FileFacts {
   readonly level: TranscriptLevel;
   /** Lists what the secret scan replaced; null when it was off. */
   readonly replaced: readonly ReplacedSecrets[] | null;
+  /** Counts the sub-agents under their calls, and those whose call is not known; null at a level without calls. */
+  readonly agents: { readonly placed: number; readonly others: number } | null;
   readonly chapters: readonly ListedChapter[];
   readonly part: number;
   /** Holds the names of all files, in order; one name for a session in one file. */
@@ -55,8 +57,17 @@ export function factLines(facts: FileFacts): readonly (readonly [name: string, v
     ["Time", `${minuteText(facts.createdAtMs)} to ${minuteText(facts.updatedAtMs)} UTC`],
     ["Size", `${counted(messages, "message")}, ${counted(records, "record")}`],
     ["Shown", levelTexts[level]],
+    ...agentLine(facts),
     ["Session", key.includes(sessionId) ? key : `${key} · ${sessionId}`],
   ];
+}
+
+function agentLine({ agents }: FileFacts): readonly (readonly [name: string, value: string])[] {
+  if (agents === null || agents.placed + agents.others === 0) return [];
+  const others = agents.others === 0 ? [] : [`${agents.others} without a known call left out`];
+  const placed =
+    agents.placed === 0 ? [] : [`${agents.placed} under ${agents.placed === 1 ? "its call" : "their calls"}`];
+  return [["Sub-agents", [...placed, ...others].join(", ")]];
 }
 
 /** States what the secret scan did, in one sentence. It is no promise. */

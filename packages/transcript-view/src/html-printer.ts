@@ -2,7 +2,7 @@ import { sha256Hex } from "@throughline/core/internal";
 import { counted, factLines, type FileFacts, type ListedChapter, minuteText, scanText } from "./file-facts.ts";
 import { htmlStyle } from "./html-style.ts";
 import { escapeAttribute, escapeHtml, printHtml } from "./print-html.ts";
-import type { TranscriptPrinter } from "./transcript-printer.ts";
+import type { PrintedAgent, TranscriptPrinter } from "./transcript-printer.ts";
 import type { RowBadge, TranscriptRow } from "./transcript-row.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -14,6 +14,7 @@ export function createHtmlPrinter(facts: FileFacts): TranscriptPrinter {
 class HtmlPrinter implements TranscriptPrinter {
   readonly #facts: FileFacts;
   #isInSection = false;
+  #isInAgent = false;
   #isOffBranch = false;
   #lastSeq = 0;
   /** Names the model whose reply the last rows belong to; null behind a row of anybody else. */
@@ -40,6 +41,7 @@ class HtmlPrinter implements TranscriptPrinter {
 
   *row(row: TranscriptRow): Generator<string, void, void> {
     const { kind, chapter, isOffBranch, tsMs, speaker } = row;
+    if (this.#isInAgent) return yield* this.#agentRow(row);
     if (chapter !== null) yield* this.#section(chapter);
     else if (!this.#isInSection) yield* this.#section(null);
     if (isOffBranch !== this.#isOffBranch) yield `<div class="marker"><b>${branchText(isOffBranch)}</b></div>\n`;
@@ -49,6 +51,28 @@ class HtmlPrinter implements TranscriptPrinter {
     const id = row.seq === this.#lastSeq ? "" : ` id="r${row.seq}"`;
     this.#lastSeq = row.seq;
     yield* rowParts(row, `class="${kind}${isOffBranch ? " off" : ""}"${id}`);
+  }
+
+  *startAgent({ name, messages }: PrintedAgent): Generator<string, void, void> {
+    this.#isInAgent = true;
+    this.#speaker = null;
+    yield `<details class="agent"><summary><b>Sub-agent</b> <span class="d">${shown(name)}</span>`;
+    yield `<span class="b">${counted(messages, "message")}</span></summary><div>\n`;
+  }
+
+  *endAgent({ key, left }: PrintedAgent): Generator<string, void, void> {
+    this.#isInAgent = false;
+    this.#speaker = null;
+    if (left > 0) yield `<div class="more">… ${shown(leftText(left, key))}</div>`;
+    yield `</div></details>\n`;
+  }
+
+  /** The rows of a sub-agent are no chapters, and their numbers belong to another session. */
+  *#agentRow(row: TranscriptRow): Generator<string, void, void> {
+    const { kind, tsMs, speaker } = row;
+    if (speaker !== null && speaker !== this.#speaker) yield speakerLine(speaker, tsMs);
+    this.#speaker = speaker;
+    yield* rowParts(row, `class="${kind}"`);
   }
 
   *foot(): Generator<string, void, void> {
@@ -119,6 +143,10 @@ export function chapterText({ tools, errors, files }: ListedChapter): string {
   ].join(" · ");
 }
 
+export function leftText(left: number, key: string): string {
+  return `${counted(left, "record")} more in the session ${key}, not in this file`;
+}
+
 function timeText(tsMs: number | null): string {
   const text = minuteText(tsMs);
   return text === "" ? "" : `<time>${text}</time>`;
@@ -132,7 +160,9 @@ function speakerLine(model: string, tsMs: number | null): string {
 function* rowParts(row: TranscriptRow, attributes: string): Generator<string, void, void> {
   const { kind, title, badges, fold, tree, chapter } = row;
   if (kind === "prompt") {
-    yield `<div ${attributes}><h2 class="h"><a href="#c${chapter}">${chapter}</a><b>User</b>${timeText(row.tsMs)}</h2>`;
+    const place = chapter === null ? "" : `<a href="#c${chapter}">${chapter}</a>`;
+    const heading = chapter === null ? "h3" : "h2";
+    yield `<div ${attributes}><${heading} class="h">${place}<b>User</b>${timeText(row.tsMs)}</${heading}>`;
     yield* printHtml(tree);
     yield `</div>\n`;
   } else if (kind === "assistant") {

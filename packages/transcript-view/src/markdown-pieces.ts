@@ -26,7 +26,7 @@ export function* markdownPieces(text: string): Generator<MarkdownPiece, void, vo
     length = 0;
   };
   for (const line of text.replaceAll("\r\n", "\n").split("\n")) {
-    if (fence !== null && isClosing(line, fence)) {
+    if (fence !== null && isClosingFence(line, fence)) {
       if (lines.length === 0) lines.push("");
       yield* end();
       fence = null;
@@ -46,20 +46,20 @@ export function* markdownPieces(text: string): Generator<MarkdownPiece, void, vo
   yield* end();
 }
 
-interface OpenFence {
+export interface OpenFence {
   readonly mark: string;
   readonly length: number;
   readonly language: string;
 }
 
-/** A fence inside of a list is indented, and stays with the list. */
-function openFence(line: string): OpenFence | null {
+/** Returns the fence that a line opens; null for another line. A fence inside of a list is indented, and stays with the list. */
+export function openFence(line: string): OpenFence | null {
   const [, marks = "", info = ""] = /^(`{3,64}|~{3,64})([^`]{0,200})$/.exec(line) ?? [];
   if (marks === "") return null;
   return { mark: marks.charAt(0), length: marks.length, language: info.trim().split(/\s/, 1)[0] ?? "" };
 }
 
-function isClosing(line: string, { mark, length }: OpenFence): boolean {
+export function isClosingFence(line: string, { mark, length }: OpenFence): boolean {
   const marks = line.trimEnd();
   return marks.length >= length && marks === mark.repeat(marks.length);
 }
@@ -69,8 +69,12 @@ function code(text: string, language: string): MarkdownPiece {
 }
 
 function prose(text: string): MarkdownPiece {
-  const isPlain = text.length > mostCharacters || hasManyMarks(text) || text.split("\n").some(isDeep);
-  return { kind: isPlain ? "plain" : "markdown", text, language: "" };
+  return { kind: isPlainProse(text) ? "plain" : "markdown", text, language: "" };
+}
+
+/** Whether the lexer would take too long for a text, or call itself too deep. */
+export function isPlainProse(text: string): boolean {
+  return text.length > mostCharacters || hasManyMarks(text) || text.split("\n").some(isDeep);
 }
 
 function hasManyMarks(text: string): boolean {

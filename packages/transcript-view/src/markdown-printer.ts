@@ -1,7 +1,7 @@
 import { counted, factLines, type FileFacts, minuteText, scanText } from "./file-facts.ts";
-import { branchText, chapterText, ownChapters } from "./html-printer.ts";
+import { branchText, chapterText, leftText, ownChapters } from "./html-printer.ts";
 import { escapeText, lineText, printMarkdown } from "./print-markdown.ts";
-import type { TranscriptPrinter } from "./transcript-printer.ts";
+import type { PrintedAgent, TranscriptPrinter } from "./transcript-printer.ts";
 import type { TranscriptRow } from "./transcript-row.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -44,13 +44,26 @@ class MarkdownPrinter implements TranscriptPrinter {
     this.#speaker = speaker;
     if (kind === "prompt") {
       const time = minuteText(tsMs);
-      yield `## ${chapter}. ${shown(title)}\n\n${time === "" ? "" : `*User, ${time} UTC*\n\n`}`;
+      // A prompt of a sub-agent starts no chapter.
+      yield chapter === null ? "**User**\n\n" : `## ${chapter}. ${shown(title)}\n\n`;
+      if (time !== "") yield `*User, ${time} UTC*\n\n`;
     } else if (kind !== "assistant") {
       const facts = [detail, ...badges.map(({ text }) => text)].filter((text) => text !== "").join(" · ");
       yield `**${shown(title)}**${facts === "" ? "" : ` ${shown(facts)}`}\n\n`;
     }
     yield* printMarkdown(tree);
     if (kind === "assistant" && badges.length > 0) yield `*${badges.map(({ text }) => shown(text)).join(" · ")}*\n\n`;
+  }
+
+  *startAgent({ name, messages }: PrintedAgent): Generator<string, void, void> {
+    this.#speaker = null;
+    yield `**Sub-agent** ${shown(name)} · ${counted(messages, "message")}\n\n`;
+  }
+
+  *endAgent({ name, key, left }: PrintedAgent): Generator<string, void, void> {
+    this.#speaker = null;
+    if (left > 0) yield `*… ${shown(leftText(left, key))}*\n\n`;
+    yield `**End of sub-agent** ${shown(name)}\n\n`;
   }
 
   *foot(): Generator<string, void, void> {

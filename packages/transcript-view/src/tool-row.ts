@@ -15,6 +15,7 @@ export interface ToolUse {
   /** Holds the message of the result; null for a call without one. */
   result: Fields | null;
   resultMs: number | null;
+  resultSeq: number | null;
 }
 
 const mostDetailCharacters = 160;
@@ -40,13 +41,18 @@ export function* toolRow(use: ToolUse, startMs: number | null, options: RowOptio
   if (tree.length > 0 && output.length > 0) tree.push(element("div", ["Result"], { class: "label" }));
   tree.push(...output);
   if (result === null) badges.push({ text: "no result", tone: "warning" });
-  else badges.push(...sizeBadges(blocks, startMs, use.resultMs));
+  else badges.push(...sizeBadges(blocks, options.resultBytes?.(result) ?? null, startMs, use.resultMs));
   const detail = withoutFolder(detailOf(args), options);
   return { kind: "tool", title: name, detail, badges, fold: lines === null || isFailed ? "closed" : "open", tree };
 }
 
-function sizeBadges(blocks: readonly Fields[], startMs: number | null, endMs: number | null): readonly RowBadge[] {
-  const characters = blocks.reduce((sum, { text }) => sum + textOf(text).length, 0);
+function sizeBadges(
+  blocks: readonly Fields[],
+  bytes: number | null,
+  startMs: number | null,
+  endMs: number | null,
+): readonly RowBadge[] {
+  const characters = bytes ?? blocks.reduce((sum, { text }) => sum + textOf(text).length, 0);
   const ms = startMs === null || endMs === null ? 0 : endMs - startMs;
   return [
     ...(characters > 0 ? [{ text: sizeText(characters), tone: "plain" as const }] : []),

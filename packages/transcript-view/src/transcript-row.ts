@@ -28,6 +28,10 @@ export interface TranscriptRow {
   readonly tree: readonly ViewNode[];
   /** States that the current conversation does not contain the record. */
   readonly isOffBranch: boolean;
+  /** Is the seq of the record with the result of a call; null without one. */
+  readonly resultSeq: number | null;
+  /** Is the id of a call; null for every other row, and for a call without an id. */
+  readonly callId: string | null;
   /** Numbers the chapter that a prompt starts, from 1; null for other rows. */
   readonly chapter: number | null;
 }

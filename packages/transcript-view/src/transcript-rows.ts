@@ -9,12 +9,14 @@ import { sizeText } from "./text-blocks.ts";
 import { commandRow, shortText, toolRow, type ToolUse, visibleContent } from "./tool-row.ts";
 import type { RowBadge, RowContent, TranscriptRow } from "./transcript-row.ts";
 
+type RowFacts = Pick<TranscriptRow, "chapter" | "speaker" | "resultSeq">;
 type RowPlace = Pick<TranscriptRow, "seq" | "tsMs" | "isOffBranch">;
 
 /** A call waits for its result, so that both are one row. */
 interface WaitingCall {
   readonly place: RowPlace;
   readonly index: number;
+  readonly callId: string | null;
   readonly use: ToolUse;
   readonly speaker: string;
 }
@@ -131,10 +133,11 @@ export class TranscriptRows {
       args: text === "" ? args : text,
       result: null,
       resultMs: null,
+      resultSeq: null,
     };
-    const call = { place, index, use, speaker };
+    const call = { place, index, callId: typeof id === "string" ? id : null, use, speaker };
     // A program that gives two open calls the same id gets the result at the later one.
-    if (typeof id === "string") this.#calls.set(id, call);
+    if (call.callId !== null) this.#calls.set(call.callId, call);
     this.#waiting.push(call);
   }
 
@@ -144,6 +147,7 @@ export class TranscriptRows {
     if (call !== undefined) {
       call.use.result = message;
       call.use.resultMs = place.tsMs;
+      call.use.resultSeq = place.seq;
       this.#calls.delete(toolCallId as string);
       return;
     }
@@ -153,17 +157,18 @@ export class TranscriptRows {
       args: null,
       result: message,
       resultMs: null,
+      resultSeq: place.seq,
     };
-    this.#add(place, 0, yield* toolRow(use, null, this.#options));
+    this.#add(place, 0, yield* toolRow(use, null, this.#options), { resultSeq: place.seq });
   }
 
   #add(
     place: RowPlace,
     index: number,
     content: RowContent,
-    { chapter = null, speaker = null }: Partial<Pick<TranscriptRow, "chapter" | "speaker">> = {},
+    { chapter = null, speaker = null, resultSeq = null }: Partial<RowFacts> = {},
   ): void {
-    this.#waiting.push({ ...place, ...visibleContent(content), index, chapter, speaker });
+    this.#waiting.push({ ...place, ...visibleContent(content), index, callId: null, chapter, speaker, resultSeq });
   }
 
   /** @param isForced true to return every row, also of calls without a result */
@@ -175,13 +180,15 @@ export class TranscriptRows {
       else {
         const isWaiting = each.use.result === null && !isForced;
         if (isWaiting && [...this.#calls.values()].includes(each)) break;
-        const { place, index, use, speaker } = each;
+        const { place, index, callId, use, speaker } = each;
         rows.push({
           ...place,
           ...visibleContent(yield* toolRow(use, place.tsMs, this.#options)),
           index,
+          callId,
           chapter: null,
           speaker,
+          resultSeq: each.use.resultSeq,
         });
       }
       count += 1;

@@ -24,6 +24,7 @@ const facts: FileFacts = {
   records: 3,
   level: "compact",
   replaced: [{ what: "GitHub token", count: 2 }],
+  agents: { placed: 1, others: 2 },
   chapters: [chapter, { ...chapter, number: 2, part: 2 }],
   part: 1,
   fileNames: ["a.html", "a-1.html"],
