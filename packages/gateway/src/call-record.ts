@@ -116,7 +116,7 @@ function callRecords(call: EndedCall, place: CallPlace, parts: CallParts): reado
   const { plan, log, rebuilt } = parts;
   const { recordId, errorBody, unknownEvents, requestEncoding, query, responseHeaders, ...facts } = call;
   const { compactionOf, replyId, responseId, lane, callId, attempt } = place;
-  const exchangeId = exchangeIdOf(recordId);
+  const exchangeId = exchangeIdFor(recordId);
   const {
     data: frame,
     copies,
@@ -162,7 +162,8 @@ function callRecords(call: EndedCall, place: CallPlace, parts: CallParts): reado
   return [{ ...exchange, id: exchangeId }, { ...first, data, id: recordId }, ...more];
 }
 
-export function exchangeIdOf(recordId: string): string {
+/** Names the record of an exchange before it and the record of its call are written. */
+export function exchangeIdFor(recordId: string): string {
   return `x-${recordId}`;
 }
 
@@ -193,6 +194,10 @@ function factsOf(call: EndedCall, place: CallPlace, { plan, log, rebuilt, ...par
       usage === undefined ? Math.ceil(call.requestBytes / 4) : usage.input + usage.cacheRead + usage.cacheWrite,
     maxOutputTokens: typeof limit === "number" ? limit : null,
     windowTokens: null,
+    // The exchange states the times.
+    startedMs: null,
+    durationMs: null,
+    firstTextMs: null,
     outcome: call.outcome,
     actual: usage === undefined ? null : [usage.input, usage.output, usage.cacheRead, usage.cacheWrite],
     changes: rebuilt?.changes ?? [],

@@ -11,5 +11,8 @@ export type { BodyLimits } from "./http/read-body.ts";
 export { statusOf } from "./http/status-of.ts";
 export { asksForWebSocket } from "./http/web-socket.ts";
 export { uploadMs } from "./request-body.ts";
+export { readSentRequest } from "./wire/read-sent.ts";
+export type { SentRequest } from "./wire/read-sent.ts";
+export type { RebuiltRequest } from "./wire/rebuild-request.ts";
 export { readExchange, rebuildRequest } from "./wire/rebuild-request.ts";
 export { within } from "./within.ts";

@@ -1,6 +1,6 @@
 import type { AssistantMessage, Clock, RecordDraft, SessionRef, SessionStore } from "@throughline/core";
 import { KeyedQueues, systemRandom } from "@throughline/core/internal";
-import { attemptRecords, type EndedCall, exchangeIdOf, type RebuiltAttempt } from "./call-record.ts";
+import { attemptRecords, type EndedCall, exchangeIdFor, type RebuiltAttempt } from "./call-record.ts";
 import { chooseFromMemory, findInStore, newKey } from "./choose-session.ts";
 import { firstBatch, storable } from "./draft-sizes.ts";
 import { letOthersRun } from "./large-requests.ts";
@@ -182,7 +182,7 @@ export class Recorder {
       await this.logs.read({ namespace: scope.namespace, agentId: scope.agentId, key });
       return remembered(key);
     };
-    const exchangeId = exchangeIdOf(call.recordId);
+    const exchangeId = exchangeIdFor(call.recordId);
     const isStored = ({ session }: Conversation): boolean => session?.log.hasExchange(exchangeId) === true;
     const found = await findInStore(request, { read, remembered, isStored, lookup: this.lookup, mayWait });
     if (found === null && !mayBegin) return;
@@ -288,7 +288,7 @@ export class Recorder {
     const { split } = running.request;
     const { lane, isCompaction } = running.choice;
     // An earlier attempt may have stored the call although its confirmation was lost.
-    if (log.hasExchange(exchangeIdOf(call.recordId))) return { drafts: [], reply: null };
+    if (log.hasExchange(exchangeIdFor(call.recordId))) return { drafts: [], reply: null };
     const draft = storable(read?.draft ?? null, this.#store);
     const reply = draft === null ? null : planReply(log, call.api, plan.tip, draft);
     const message = (draft?.message ?? null) as (AssistantMessage & { readonly responseId?: string }) | null;

@@ -10,7 +10,14 @@ import type { LiveAnswers } from "./security/live-answers.ts";
 import type { TokenStore } from "./security/token-store.ts";
 import type { SessionApiLimits } from "./api-options.ts";
 import type { UsageMeter } from "./operations/usage-meter.ts";
+import type { SessionDigests } from "./session-digests.ts";
 import type { Summaries } from "./summaries.ts";
+
+/** Looks at the files of imported sessions. Only a host whose sessions all come from its own user has it. */
+export interface SourceFiles {
+  /** Returns when a file was last written, in UTC milliseconds; null for one that is missing or cannot be seen. */
+  modifiedMs(path: string): Promise<number | null>;
+}
 
 export interface ApiContext {
   readonly store: SessionStore;
@@ -29,6 +36,10 @@ export interface ApiContext {
   readonly callUsage: UsageQueue;
   readonly summaries: Summaries;
   readonly turnRules: TurnRules;
+  /** Is null where a client sets entries: the server looks at no path that a request names. */
+  readonly sourceFiles: SourceFiles | null;
+  /** Loads the digests of sessions on first use, because most servers of programs need none. */
+  digests(): Promise<SessionDigests>;
   document(): string;
   /** Is called after a request changed a session, so that the gateway drops its cached copy. */
   onChanged(ref: SessionRef): void;

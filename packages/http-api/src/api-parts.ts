@@ -2,7 +2,7 @@ import { monotonicMs, systemClock } from "@throughline/core/internal";
 import { createBodyBudget } from "@throughline/gateway/internal";
 import { createTurnRules } from "@throughline/session/internal";
 import { apiDocument, apiRoutes } from "./api-routes.ts";
-import type { ApiContext } from "./api-context.ts";
+import type { ApiContext, SourceFiles } from "./api-context.ts";
 import { defaultAuditDays, defaultLimits, type NeighborGateway, type SessionApiOptions } from "./api-options.ts";
 import { createHub } from "./events/hub.ts";
 import { createOpenStreams } from "./events/open-streams.ts";
@@ -16,13 +16,15 @@ import { createServerMetrics, type ServerMetrics } from "./operations/server-met
 import { createUsageQueue } from "@throughline/usage/internal";
 import { createUsageMeter } from "./operations/usage-meter.ts";
 import { isCallerId } from "./security/api-caller.ts";
-import { createAuditLog } from "./security/audit-log.ts";
+import { createAuditLog, noAudit } from "./security/audit-log.ts";
 import { createAuthenticator } from "./security/authenticate.ts";
 import type { SameSite } from "./security/host-check.ts";
+import { type LocalToken, localTokens } from "./security/local-token.ts";
 import { createLiveAnswers } from "./security/live-answers.ts";
 import { createRateLimits } from "./security/rate-limits.ts";
 import { secretBytes } from "./security/secret-bytes.ts";
 import { createTokenStore } from "./security/token-store.ts";
+import type { SessionDigests } from "./session-digests.ts";
 import { createSummaries } from "./summaries.ts";
 import { version as ownVersion } from "./version.ts";
 
@@ -34,10 +36,20 @@ export interface ServiceOptions extends Omit<SessionApiOptions, "gateway"> {
   readonly onFailure?: ServerLog["failed"];
   /** Sets the version that the API reports. @default the version of this package */
   readonly version?: string;
+  /** Looks at the files of imported sessions. @default nothing looks at them */
+  readonly sourceFiles?: SourceFiles | undefined;
+  /**
+   * Accepts one token, which is in memory only, and none of the store. The routes then write no tokens and no audit
+   * events. @default the tokens of the store
+   */
+  readonly localToken?: LocalToken;
 }
 
 /** Holds the parts of an API that need no gateway. A gateway is created over them. */
-export interface ApiServices extends Omit<ApiContext, "document" | "onChanged" | "onErased" | "drain" | "findingsOf"> {
+export interface ApiServices extends Omit<
+  ApiContext,
+  "digests" | "document" | "onChanged" | "onErased" | "drain" | "findingsOf"
+> {
   readonly metrics: ServerMetrics;
   readonly log: ServerLog;
   readonly findings: Findings;
@@ -51,7 +63,8 @@ export function createServices(options: ServiceOptions): ApiServices {
   const metrics: ServerMetrics = createServerMetrics(() => streams.count);
   const streams = createOpenStreams(limits, (end) => metrics.streamEnded(end));
   const store = metrics.counted(options.store);
-  const tokens = createTokenStore(store, nowMs);
+  const { localToken } = options;
+  const tokens = localToken === undefined ? createTokenStore(store, nowMs) : localTokens(localToken, nowMs);
   // The count reads in the background, so the metrics of the store leave it out.
   const usage = createUsageMeter(options.store, clock, (error) =>
     log.failed("The bytes of a namespace could not be counted.", error),
@@ -70,7 +83,7 @@ export function createServices(options: ServiceOptions): ApiServices {
     streams,
     live: createLiveAnswers((id) => isCallerId(id) || tokens.isValid(id)),
     bodies: createBodyBudget(limits),
-    audit: createAuditLog(store, nowMs, auditDays),
+    audit: localToken === undefined ? createAuditLog(store, nowMs, auditDays) : noAudit,
     usage,
     // The count reads whole sessions, so the metrics of the store leave it out, too.
     callUsage: createUsageQueue(options.store),
@@ -79,6 +92,7 @@ export function createServices(options: ServiceOptions): ApiServices {
     ),
     turnRules: createTurnRules(options.sessionPolicy ?? {}, clock),
     cursors: createCursorSeal(cursorKey),
+    sourceFiles: options.sourceFiles ?? null,
     version: options.version ?? ownVersion,
     metrics,
     log,
@@ -115,11 +129,16 @@ export function createApiParts(
 function contextOf(services: ApiServices, gateway: NeighborGateway | null, readiness: ReadinessCheck): ApiContext {
   const { findings, log } = services;
   let document: string | null = null;
+  let digests: Promise<SessionDigests> | null = null;
   return {
     ...services,
+    digests: () => (digests ??= import("./session-digests.ts").then((module) => new module.SessionDigests())),
     document: () => (document ??= JSON.stringify(apiDocument())),
     onChanged: (ref) => gateway?.forget(ref),
-    onErased: async (ref, isPurged) => (await gateway?.erased(ref, isPurged)) ?? 0,
+    onErased: async (ref, isPurged) => {
+      (await digests)?.clear();
+      return (await gateway?.erased(ref, isPurged)) ?? 0;
+    },
     drain: () => {
       if (readiness.isDraining) return;
       readiness.drain();

@@ -5,6 +5,7 @@ import { approvalRoutes } from "./routes/approval-routes.ts";
 import { attachRoutes } from "./routes/attach-routes.ts";
 import { callRoutes } from "./routes/call-routes.ts";
 import { contextRoutes } from "./routes/context-routes.ts";
+import { digestRoutes } from "./routes/digest-routes.ts";
 import { documentRoutes } from "./routes/document-routes.ts";
 import { eventRoutes } from "./routes/event-routes.ts";
 import { fileRoutes } from "./routes/file-routes.ts";
@@ -14,6 +15,7 @@ import { outlineRoutes } from "./routes/outline-routes.ts";
 import { partialRoutes } from "./routes/partial-routes.ts";
 import { readingRoutes } from "./routes/reading-routes.ts";
 import { recordRoutes } from "./routes/record-routes.ts";
+import { resumeRoutes } from "./routes/resume-routes.ts";
 import { rewindRoutes } from "./routes/rewind-routes.ts";
 import { searchRoutes } from "./routes/search-routes.ts";
 import { sessionRoutes } from "./routes/session-routes.ts";
@@ -22,6 +24,7 @@ import { summaryRoutes } from "./routes/summary-routes.ts";
 import { transferRoutes } from "./routes/transfer-routes.ts";
 import { turnRoutes } from "./routes/turn-routes.ts";
 import { usageRoutes } from "./routes/usage-routes.ts";
+import { vectorRoutes } from "./routes/vector-routes.ts";
 import { version } from "./version.ts";
 
 export const apiRoutes: readonly RouteDefinition[] = [
@@ -36,12 +39,15 @@ export const apiRoutes: readonly RouteDefinition[] = [
   ...summaryRoutes,
   ...readingRoutes,
   ...outlineRoutes,
+  ...digestRoutes,
+  ...resumeRoutes,
   ...transferRoutes,
   ...lifeCycleRoutes,
   ...rewindRoutes,
   ...partialRoutes,
   ...fileRoutes,
   ...searchRoutes,
+  ...vectorRoutes,
   ...usageRoutes,
   ...eventRoutes,
   ...attachRoutes,

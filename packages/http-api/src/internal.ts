@@ -1,5 +1,6 @@
 // Exports for Throughline's own programs, tools and tests. They may change in any release and are not part of the
 // public interface.
+export type { SourceFiles } from "./api-context.ts";
 export { closeParts, loadTokens, refreshTokens, stopServing } from "./api-life.ts";
 export { defaultLimits } from "./api-options.ts";
 export type { SessionApiOptions } from "./api-options.ts";
@@ -15,6 +16,7 @@ export { referencePage } from "./http/reference-page.ts";
 export { createFindings } from "./operations/findings.ts";
 export { createAuditLog } from "./security/audit-log.ts";
 export { assertHost, assertOrigin } from "./security/host-check.ts";
+export { createLocalToken } from "./security/local-token.ts";
 export { createRateLimits } from "./security/rate-limits.ts";
 export { isScope, scopes } from "./security/scopes.ts";
 export type { Scope } from "./security/scopes.ts";

@@ -8,10 +8,11 @@ type Json<Kind extends string> = { readonly kind: Kind } & Readonly<Record<strin
 
 export function callJson(call: ExplainedCall): Json<"call"> {
   const { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId } = call;
-  const { changes, estimatedTokens, actual, outcome, facts } = call;
+  const { changes, estimatedTokens, actual, outcome, startedMs, firstByteMs, endedMs, facts } = call;
   const place = { callId, turnId, step, attempt, atMs, provider, model, fromSeq, toSeq, summaryId };
-  const { messageCount, windowTokens, cut } = facts;
-  return { kind: "call", ...place, messageCount, windowTokens, cut, changes, estimatedTokens, actual, outcome };
+  const { api, messageCount, windowTokens, cut } = facts;
+  const sent = { api, messageCount, windowTokens, cut, changes, estimatedTokens };
+  return { kind: "call", ...place, ...sent, actual, startedMs, firstByteMs, endedMs, outcome };
 }
 
 export function diagnosisJson(found: OverflowClassification, action: string): Json<"diagnosis"> {
@@ -51,5 +52,8 @@ export function plannedCheckpointJson(names: SessionNames, coversToSeq: number, 
 /** `secret` is the token's text, which only the answer that creates the token may contain. */
 export function tokenJson(info: TokenInfo, secret: string | null = null): Json<"token"> {
   const { id, label, namespace, agents, scopes, mode, createdAtMs, expiresAtMs, revokedAtMs } = info;
-  return { kind: "token", id, label, namespace, agents, scopes, mode, createdAtMs, expiresAtMs, revokedAtMs, secret };
+  const { requestsPerMinute } = info;
+  const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
+  const times = { createdAtMs, expiresAtMs, revokedAtMs };
+  return { kind: "token", id, label, namespace, agents, scopes, mode, ...limit, ...times, secret };
 }

@@ -30,6 +30,8 @@ export interface SummaryOptions {
 }
 
 export interface Summaries {
+  /** Says when a session is compacted. */
+  readonly settings: CompactionSettings;
   readonly compactor: Compactor;
   /** Returns a compactor whose record gets this id, so that a repeated request finds the record. */
   compactorOf(recordId: string): Compactor;
@@ -67,6 +69,7 @@ export function createSummaries(
   const running = new Map<string, Promise<unknown>>();
   const estimator = createTokenEstimator();
   return {
+    settings,
     estimator,
     async once<Result>(what: string, work: () => Promise<Result>) {
       // The cast is safe: the same name always stands for the same work.

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { openSession, sessionRef } from "@throughline/core";
 import { createSessionApi, type ApiCaller, type SessionApi, type SessionApiOptions } from "@throughline/http-api";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
@@ -320,5 +321,35 @@ describe("streams through fetch", () => {
     await expect(text).rejects.toThrow();
     // No open answer holds the API.
     await api.close();
+  });
+});
+
+describe("GET context of a session with files", () => {
+  it("has their bytes within the limits of the provider, and says what it left out", async () => {
+    const store = createMemoryStore();
+    const api = open({ store });
+    const ref = sessionRef({ key: "agent:main:main" });
+    const put = async (content: Uint8Array): Promise<string> =>
+      (await store.files!.put({ namespace: "", agentId: "main" }, new Blob([Uint8Array.from(content)]).stream())).id;
+    const pdf = Buffer.from("%PDF-1.7\nreport");
+    const file = (fileId: string, name: string, more = {}): object => ({ type: "file", fileId, name, ...more });
+    await openSession(store, ref);
+    const content = [
+      file(await put(pdf), "report.pdf", { mediaType: "application/pdf" }),
+      file(await put(Buffer.from("film")), "film.mp4", { mediaType: "video/mp4" }),
+      file("0".repeat(64), "gone.pdf", { mediaType: "application/pdf" }),
+    ];
+    await store.append(ref, [{ type: "message", message: { role: "user", content } }]);
+    const asked = async (
+      query: string,
+    ): Promise<{ readonly messages: unknown; readonly repairs: readonly unknown[] }> =>
+      (await (await ask(api, "GET", `/api/v1/sessions/agent:main:main/context${query}`)).json()) as never;
+    const { messages, repairs } = await asked("?provider=anthropic");
+    const text = JSON.stringify(messages);
+    expect(text).toContain(pdf.toString("base64"));
+    expect(text).toContain("[file film.mp4, video/mp4: not sent: the provider takes no video/mp4]");
+    expect(text).toContain("[file gone.pdf, application/pdf: not sent: the store does not have it, or it is damaged]");
+    expect(repairs).toHaveLength(2);
+    expect(JSON.stringify((await asked("")).messages)).not.toContain(pdf.toString("base64"));
   });
 });

@@ -29,6 +29,7 @@ import { readPages } from "@throughline/store-kit";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { createForkFacet, createPartialsFacet, createSearchFacet } from "./facets.ts";
 import { createFilesFacet } from "./files-facet.ts";
+import { createVectorsFacet } from "./vectors-facet.ts";
 import { watchSession } from "./watch-session.ts";
 import { appendBody, appendResultOf, assertMayExist, boundMs, isAddressable, recordOf, stateOf } from "./wire.ts";
 import type { WireAppend, WireRecord, WireSession } from "./wire.ts";
@@ -77,6 +78,7 @@ export class HttpStore implements core.SessionStore {
   readonly fork?: core.ForkFacet;
   readonly partials?: core.PartialsFacet;
   readonly files?: core.FilesFacet;
+  readonly vectors?: core.VectorsFacet;
   readonly #parts: HttpStoreParts;
   readonly #connection: Connection;
   readonly #life: HandleLife;
@@ -96,6 +98,7 @@ export class HttpStore implements core.SessionStore {
     if (capabilities.fork) this.fork = createForkFacet(connection, begin, write, (event) => this.#life.announce(event));
     if (capabilities.partials === true) this.partials = createPartialsFacet(connection, capabilities, write);
     if (capabilities.files === true) this.files = createFilesFacet({ connection, capabilities, life: this.#life });
+    if (capabilities.vectors === true) this.vectors = createVectorsFacet(connection, this.#life);
     if (capabilities.watch) this.watch = { watch: (ref, options) => watchSession(context, ref, options) };
   }
 

@@ -8,9 +8,9 @@ afterAll(endServers);
 
 /**
  * The kit passes over HTTP on memory and in SQLite without HTTP. What the two do together is what goes through both:
- * durability, starts of a server on what another one left, errors, bytes, turns and watches.
+ * durability, starts of a server on what another one left, errors, bytes, turns, watches and vectors.
  */
-const isOfBoth = /^(?:manifest|lifecycle|durability|errors|concurrency|gaps|sides|turns|watch|codec|events)\//;
+const isOfBoth = /^(?:manifest|lifecycle|durability|errors|concurrency|gaps|sides|turns|watch|codec|events|vectors)\//;
 
 describeStoreConformance({
   name: "store-http over a server on SQLite",

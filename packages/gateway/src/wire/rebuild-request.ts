@@ -10,6 +10,13 @@ export function readExchange({ record }: Pick<StoredRecord, "record">): Exchange
   return data !== null && typeof data === "object" && Array.isArray(data.frame) ? data : null;
 }
 
+/** Holds the exact bytes of a request, and the records that its messages are kept in. */
+export interface RebuiltRequest {
+  readonly body: Uint8Array;
+  /** Names the records in the order of the messages. The body may have further messages, which no record holds. */
+  readonly recordIds: readonly string[];
+}
+
 /**
  * Rebuilds the exact bytes of a request from the log records before its exchange.
  *
@@ -19,10 +26,10 @@ export function readExchange({ record }: Pick<StoredRecord, "record">): Exchange
 export async function rebuildRequest(
   pages: AsyncIterable<{ readonly records: readonly StoredRecord[] }>,
   exchange: ExchangeData,
-): Promise<Uint8Array> {
+): Promise<RebuiltRequest> {
   const { knownSeq, frame, encoding, separator = ",", requestSha256 } = exchange;
   if (encoding === "base64" && frame.length === 0) throw new RangeError("The body was too large to be kept.");
-  if (encoding === "base64") return Buffer.from(String(frame[0]), "base64");
+  if (encoding === "base64") return { body: Buffer.from(String(frame[0]), "base64"), recordIds: [] };
   const log = new WireLog();
   for await (const { records } of pages)
     for (const stored of records)
@@ -33,5 +40,5 @@ export async function rebuildRequest(
   const body = new TextEncoder().encode(log.frameText(frame, separator));
   if (requestSha256 !== undefined && createHash("sha256").update(body).digest("hex") !== requestSha256)
     throw new RangeError("The log gives another request than the one that was sent.");
-  return body;
+  return { body, recordIds: log.frameIds(frame) };
 }

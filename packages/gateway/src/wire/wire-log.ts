@@ -257,20 +257,32 @@ export class WireLog {
     return text;
   }
 
+  /** Returns the ids of the messages that a frame names, in order. Text of the frame itself has none. */
+  frameIds(frame: readonly FrameEntry[]): readonly string[] {
+    return frame.flatMap((entry) => {
+      if (typeof entry === "string" || "part" in entry) return [];
+      return "id" in entry ? [entry.id] : this.#runNodes(entry).map(({ id }) => id);
+    });
+  }
+
   #formText({ id, form }: { readonly id: string; readonly form: number }): string {
     const node = this.#nodes.get(id);
     if (node === undefined) throw new RangeError(`The log has no message ${id}.`);
     return textOf(node, form);
   }
 
-  #runTexts({ last, count, first, forms = [] }: FrameRun): readonly string[] {
+  #runTexts(run: FrameRun): readonly string[] {
+    const { count, forms = [] } = run;
+    return this.#runNodes(run).map((one, index) => textOf(one, forms[index - count + forms.length] ?? one.current));
+  }
+
+  #runNodes({ last, count, first }: FrameRun): readonly WireNode[] {
     const nodes: WireNode[] = [];
     let node = this.node(last);
     for (; node !== null && nodes.length < count; node = node.parent) nodes.push(node);
     if (nodes.length !== count || (first !== undefined && nodes.at(-1)?.id !== first))
       throw new RangeError(`The log has no ${count} messages up to ${last}.`);
-    nodes.reverse();
-    return nodes.map((one, index) => textOf(one, forms[index - count + forms.length] ?? one.current));
+    return nodes.reverse();
   }
 }
 

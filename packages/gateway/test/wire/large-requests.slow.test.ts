@@ -1,3 +1,4 @@
+import process from "node:process";
 import { expect, it } from "vitest";
 import { planCall, planFrame, planRebuiltFrame } from "../../src/wire/plan-call.ts";
 import { splitRequest } from "../../src/wire/split-request.ts";
@@ -27,8 +28,8 @@ it("a request with tens of thousands of equal messages is compared in a moment",
   const messages = Array.from({ length: 40_000 }, () => ({ role: "user", content: "Go on." }));
   const { log, split, plan } = planned(JSON.stringify({ messages }));
   const known = plan.nodes.map((node, index) => ({ node, text: split.units[index]?.text ?? null }));
-  const beganMs = performance.now();
+  const began = process.cpuUsage();
   const { data, copies } = planRebuiltFrame(log, known, split);
-  expect(performance.now() - beganMs).toBeLessThan(5000);
+  expect(process.cpuUsage(began).user / 1000).toBeLessThan(5000);
   expect([data.frame.length, copies]).toEqual([3, []]);
 });

@@ -65,7 +65,7 @@ class Recording {
       for await (const { records } of this.store.read(ref, { afterSeq: seq - 1, limit: 1 })) {
         const exchange = records[0] === undefined ? null : readExchange(records[0]);
         if (exchange === null) throw new Error("no exchange");
-        const bytes = await rebuildRequest(this.store.read(ref, { beforeSeq: seq }), exchange);
+        const { body: bytes } = await rebuildRequest(this.store.read(ref, { beforeSeq: seq }), exchange);
         same.push(sha256(bytes) === sha256(this.#bodies[index] ?? ""));
       }
     }

@@ -60,6 +60,11 @@ export class EventStream implements Listener {
     void this.#run();
   }
 
+  /** A blocked stream leaves the text out: the next event has all of it. */
+  partial(event: string): void {
+    if (this.#ended === null && !this.#isBlocked) this.#write(event);
+  }
+
   ping(): void {
     // A blocked stream still has unread data, so a ping would only grow the buffer.
     if (this.#ended === null && !this.#isBlocked) this.#write(eventText("ping", "{}"));

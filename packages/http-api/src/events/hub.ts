@@ -1,5 +1,13 @@
-import { hasErrorCode, type Clock, type SessionRef, type SessionState, type SessionStore } from "@throughline/core";
+import {
+  hasErrorCode,
+  type Clock,
+  type PartialsFacet,
+  type SessionRef,
+  type SessionState,
+  type SessionStore,
+} from "@throughline/core";
 import { sessionRefText } from "@throughline/core/internal";
+import { PartialFeed } from "./partial-feed.ts";
 import { SessionFeed, type Listener } from "./session-feed.ts";
 
 /**
@@ -14,6 +22,8 @@ const lookAfterMs = 100;
 export interface Hub {
   join(state: SessionState, listener: Listener): SessionFeed;
   leave(feed: SessionFeed, listener: Listener): void;
+  /** Returns the open reply of a feed, which its streams share. */
+  partialsOf(feed: SessionFeed, partials: PartialsFacet): PartialFeed;
   /** Refreshes the feed of a session, because this process may have changed it. */
   touch(ref: SessionRef): void;
   readonly feeds: number;
@@ -34,6 +44,7 @@ class FeedHub implements Hub {
   readonly #feeds = new Map<string, SessionFeed>();
   readonly #closing = new AbortController();
   readonly #looking = new Set<SessionFeed>();
+  readonly #partials = new WeakMap<SessionFeed, PartialFeed>();
 
   constructor(store: SessionStore, clock: Clock, onError: (error: unknown) => void) {
     this.#store = store;
@@ -58,6 +69,12 @@ class FeedHub implements Hub {
     if (!feed.isIdle) return;
     feed.stop();
     this.#drop(feed);
+  }
+
+  partialsOf(feed: SessionFeed, partials: PartialsFacet): PartialFeed {
+    const known = this.#partials.get(feed) ?? new PartialFeed(partials, feed, this.#clock);
+    this.#partials.set(feed, known);
+    return known;
   }
 
   touch(ref: SessionRef): void {

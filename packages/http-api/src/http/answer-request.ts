@@ -8,7 +8,14 @@ import type { ServerLog } from "../operations/request-log.ts";
 import type { ServerMetrics } from "../operations/server-metrics.ts";
 import type { Authenticator } from "../security/authenticate.ts";
 import { tokenOfCaller } from "../security/api-caller.ts";
-import { assertHost, assertOrigin, corsHeaders, preflightHeaders, type SameSite } from "../security/host-check.ts";
+import {
+  assertHost,
+  assertOrigin,
+  corsHeaders,
+  isNavigation,
+  preflightHeaders,
+  type SameSite,
+} from "../security/host-check.ts";
 import type { RateLimits } from "../security/rate-limits.ts";
 import { secretBytes } from "../security/secret-bytes.ts";
 import type { TokenInfo } from "../security/token-store.ts";
@@ -41,8 +48,13 @@ export interface Neighbor {
   /** Labels the request in the metrics and the log. */
   readonly route: string;
   answer(authenticate: (token: string | null) => Promise<TokenInfo>): Promise<void>;
-  /** Answers with an error in the format that the client of the neighbor reads. */
-  refuse(error: unknown): void;
+  /** Answers with an error in the format that the client of the neighbor reads. @default a problem */
+  refuse?(error: unknown): void;
+  /**
+   * True where the answer is a page without data, to which a link of any other page may lead. @default false: pages of
+   * other origins are refused
+   */
+  readonly isNavigable?: boolean;
 }
 
 interface Trace {
@@ -77,7 +89,7 @@ export async function answerRequest(
     if (code === "INTERNAL") log.failed("A request failed.", error);
     if (code === "RATE_LIMITED") metrics.rateLimited();
     try {
-      if (neighbor !== null) neighbor.refuse(error);
+      if (neighbor?.refuse !== undefined) neighbor.refuse(error);
       else
         exchange.refuse(problemOf(error, trace.id, maskDeep), errorHeaders(error, corsHeaders(request, parts.sites)));
     } catch (failure) {
@@ -113,7 +125,7 @@ async function answerChecked(
   const [path, query] = mark === -1 ? [target, ""] : [target.slice(0, mark), target.slice(mark + 1)];
   if (path === "/healthz" || path === "/readyz") return answerProbe(parts, path, exchange, trace);
   assertHost(request, sites);
-  assertOrigin(request, sites);
+  if (neighbor?.isNavigable !== true || !isNavigation(request)) assertOrigin(request, sites);
   if (method === "OPTIONS") return answerPreflight(exchange, sites, trace);
   if (neighbor !== null) {
     trace.route = neighbor.route;
@@ -134,7 +146,7 @@ async function answerChecked(
     id: trace.id,
     query,
     headers: corsHeaders(request, sites),
-    onAllowed: () => parts.rates.take(token.id),
+    onAllowed: () => parts.rates.take(token.id, token.requestsPerMinute),
   });
 }
 

@@ -89,7 +89,8 @@ async function answerWith(
     const headers = { ...ownHeaders, ...answer.headers };
     // A client that does not read its answer keeps the answer in the server's memory, so the write has a timeout.
     response.setTimeout(context.limits.bodyMs);
-    await writeAnswer(response, { ...answer, headers }, { requestId: id, accept: request.headers.accept });
+    const { accept, "accept-encoding": acceptEncoding } = request.headers;
+    await writeAnswer(response, { ...answer, headers }, { requestId: id, accept, acceptEncoding });
   } catch (error) {
     // A token for some agents must not learn whether another agent has the key, so the answer is the one for a missing
     // session.

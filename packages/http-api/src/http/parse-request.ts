@@ -1,20 +1,31 @@
 import { nearestName, refused } from "@throughline/core/internal";
-import type { z } from "zod";
+import { z } from "zod";
 
 type Place = "query" | "body";
 
 /**
- * Parses the query with its schema. A repeated name is refused, because two parsers could take two different values.
+ * Parses the query with its schema. A repeated name is refused, because two parsers could take two different values; a
+ * name whose schema is a list takes every value.
  * @throws {ThroughlineError} INPUT_INVALID
  */
 export function parseQuery(schema: z.ZodObject, text: string): unknown {
-  const given: Record<string, string> = {};
-  for (const [name, value] of new URLSearchParams(text)) {
-    if (Object.hasOwn(given, name))
+  const given: Record<string, string | readonly string[]> = {};
+  const asked = new URLSearchParams(text);
+  for (const [name, one] of asked) {
+    const isList = takesList(schema, name);
+    if (Object.hasOwn(given, name)) {
+      if (isList) continue;
       throw refused("INPUT_INVALID", `The query names ${shown(name)} more than once.`, { path: name });
+    }
+    const value = isList ? asked.getAll(name) : one;
     Object.defineProperty(given, name, { value, enumerable: true, configurable: true, writable: true });
   }
   return parseWith(schema, given, "query");
+}
+
+function takesList({ shape }: z.ZodObject, name: string): boolean {
+  const schema = Object.hasOwn(shape, name) ? shape[name] : undefined;
+  return (schema instanceof z.ZodExactOptional ? schema.unwrap() : schema) instanceof z.ZodArray;
 }
 
 /**

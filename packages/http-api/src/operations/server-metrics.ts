@@ -117,6 +117,7 @@ function countedStore(store: SessionStore, timed: Timed): SessionStore {
     ...(store.fork === undefined ? {} : { fork: store.fork }),
     ...(store.partials === undefined ? {} : { partials: store.partials }),
     ...(store.files === undefined ? {} : { files: store.files }),
+    ...(store.vectors === undefined ? {} : { vectors: store.vectors }),
     ...(store.maintenance === undefined ? {} : { maintenance: store.maintenance }),
     ...(readWindow === undefined
       ? {}

@@ -42,6 +42,7 @@ export const adminRoutes: readonly RouteDefinition[] = [
         scopes: rights.scopes,
         expiresAtMs: rights.expiresAtMs,
         mode: rights.mode,
+        ...(rights.requestsPerMinute === undefined ? {} : { requestsPerMinute: rights.requestsPerMinute }),
       });
       const { info, text } = await request.context.tokens.create(rights, label);
       return json(201, tokenJson(info, text));
@@ -139,6 +140,7 @@ function isOfTheNode(scope: Scope): boolean {
 function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewToken): TokenRights {
   const { token } = request.view;
   const { namespace = token.namespace, agents = token.agents, scopes, expiresAtMs = null, mode = null } = wire;
+  const { requestsPerMinute } = wire;
   if (namespace !== "*") assertNamespace(namespace);
   if (reservedNamespaces.has(namespace))
     throw refused("FORBIDDEN", "The namespace belongs to the server.", { needs: "namespace" });
@@ -151,9 +153,14 @@ function rightsOf(request: Pick<ApiRequest, "view" | "context">, wire: WireNewTo
     throw refused("FORBIDDEN", `Only a token of all namespaces and agents, or with "${granted}", may grant it.`, {
       needs: granted,
     });
+  if (requestsPerMinute !== undefined && !reachesAll)
+    throw refused("FORBIDDEN", "Only a token of all namespaces and agents may set requestsPerMinute.", {
+      needs: "namespace",
+    });
   if (!isReached(request, { namespace, agents }))
     throw refused("FORBIDDEN", "A token cannot reach more than the one that makes it.", { needs: "namespace" });
-  return { namespace, agents, scopes, expiresAtMs, mode };
+  const limit = requestsPerMinute === undefined ? {} : { requestsPerMinute };
+  return { namespace, agents, scopes, expiresAtMs, mode, ...limit };
 }
 
 async function audit(

@@ -1,5 +1,5 @@
-import type { RecordPage, SessionRef, SessionStore } from "@throughline/core";
-import { messageRole, refused } from "@throughline/core/internal";
+import type { RecordPage, SessionRecord, SessionRef, SessionStore } from "@throughline/core";
+import { isFields, messageRole, refused } from "@throughline/core/internal";
 
 type Payload = "source" | "head";
 type Found = RecordPage<Payload>["records"][number];
@@ -71,7 +71,7 @@ async function ofRole(
   store: SessionStore,
   ref: SessionRef,
   role: string,
-  { payload: _payload, limit, ...options }: RecordChoice,
+  { payload, limit, ...options }: RecordChoice,
 ): Promise<ChosenRecords> {
   const records: Found[] = [];
   let bytes = 0;
@@ -83,7 +83,7 @@ async function ofRole(
         return { records, nextSeq: next(record.seq, options) };
       lookedAt += 1;
       if (messageRole(record.record) !== role) continue;
-      records.push(record);
+      records.push(payload === "head" ? { ...record, role, toolName: toolNameOf(record.record) } : record);
       bytes += record.bytes;
     }
   }
@@ -93,4 +93,12 @@ async function ofRole(
 /** Returns a bound just past the next record, because `afterSeq` and `beforeSeq` are exclusive. */
 function next(seq: number, { order }: Pick<RecordChoice, "order">): number {
   return order === "descending" ? seq + 1 : seq - 1;
+}
+
+const mostNameCharacters = 256;
+
+/** Returns the tool of a result as a head names it. */
+function toolNameOf({ message }: SessionRecord): string | null {
+  const name = isFields(message) ? message["toolName"] : null;
+  return typeof name === "string" && name.length <= mostNameCharacters ? name : null;
 }

@@ -1,9 +1,12 @@
 import { readWindow } from "@throughline/core";
 import { runInSlices } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
+import type { CompactionSettings } from "@throughline/compaction";
+import { settingsForWindow } from "@throughline/compaction/internal";
 import { historyTargets, omittedWithWindow, renderSteps } from "@throughline/history/internal";
-import type { Context } from "@throughline/history";
+import type { Context, HistoryTarget } from "@throughline/history";
 import type { TargetName } from "@throughline/history/internal";
+import { readFilesOf } from "@throughline/session/internal";
 import { z } from "zod";
 import { measureContext, namedModel, nextContext } from "../context-size.ts";
 import { largeJson } from "../http/answer.ts";
@@ -20,7 +23,8 @@ export const contextRoutes: readonly RouteDefinition[] = [
     method: "GET",
     path: "/sessions/{session}/context",
     summary: "The messages that a model is given next, valid for its provider, and how full they make its window.",
-    description: "`provider=neutral`, which holds without it, gives the messages as they are kept.",
+    description:
+      "`provider=neutral`, which holds without it, gives the messages as they are kept. For a provider, the bytes of files are in the messages, within its limits; `repairs` names each file that is left out, and why.",
     scope: "read",
     query: z.strictObject({
       ...sessionQuery,
@@ -42,7 +46,14 @@ export const contextRoutes: readonly RouteDefinition[] = [
         learned,
         estimator: context.summaries.estimator,
       });
-      const rendered = await render(built, provider, named);
+      const target = historyTargets.get(provider as TargetName);
+      const rendered =
+        target === undefined
+          ? { system: null, messages: built.messages, repairs: [] }
+          : await render(built, target, {
+              ...(named === undefined ? {} : { target: renderedModel(named) }),
+              files: await readFilesOf({ store: view.store(at.agentId), ref: at }, records, target.mapping.rules),
+            });
       return largeJson(200, {
         kind: "context",
         key: at.key,
@@ -56,25 +67,34 @@ export const contextRoutes: readonly RouteDefinition[] = [
         ...rendered,
         gauge,
         breakdown,
+        compactsAtTokens: compactsAt(context.summaries.settings, windowTokens),
         omitted: omittedWithWindow(built, records),
       });
     },
   }),
 ];
 
+type RenderOptions = NonNullable<Parameters<typeof renderSteps>[2]>;
+
+function renderedModel(named: string): NonNullable<RenderOptions["target"]> | null {
+  const { provider, modelId } = namedModel(named);
+  return provider === null ? null : { provider, modelId };
+}
+
+/** The settings may leave compaction to a call that is too long. */
+function compactsAt(settings: CompactionSettings, windowTokens: number | null): number | null {
+  return settings.inAdvance === false ? null : settingsForWindow(settings, windowTokens).triggerTokens;
+}
+
 async function render(
   built: Context,
-  provider: string,
-  named: string | undefined,
+  { mapping }: HistoryTarget,
+  options: RenderOptions,
 ): Promise<{
   readonly system: string | null;
   readonly messages: readonly unknown[];
   readonly repairs: readonly unknown[];
 }> {
-  const target = historyTargets.get(provider as TargetName);
-  if (target === undefined) return { system: null, messages: built.messages, repairs: [] };
-  const { provider: by, modelId } = named === undefined ? { provider: null, modelId: "" } : namedModel(named);
-  const options = by === null ? {} : { target: { provider: by, modelId } };
-  const { system, messages, repairs } = await runInSlices(renderSteps(built, target.mapping, options));
+  const { system, messages, repairs } = await runInSlices(renderSteps(built, mapping, options));
   return { system, messages, repairs };
 }

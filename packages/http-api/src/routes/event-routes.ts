@@ -15,6 +15,7 @@ const description = `The data of an event is JSON.
 | \`hello\` | first, for each session: \`{key, sessionId, lastSeq, headId, revision, turn, pendingApprovals}\` |
 | \`record\` | a record; its id is \`SESSIONID/SEQ\` |
 | \`state\` | as \`hello\`, when something changed that no record says |
+| \`partial\` | with \`partial=true\`, at most each 500 ms while a turn is open: \`{sessionId, turnId, step, attempt, text, updatedMs}\`, all of its text so far. It has no id |
 | \`ping\` | every 15 s |
 | \`lagged\` | the stream was not read: it ends; resume from the last id |
 | \`gone\` | the key has another session, or none: \`{code, sessionId}\`; the stream ends |
@@ -38,6 +39,7 @@ export const eventRoutes: readonly RouteDefinition[] = [
       ...sessionQuery,
       after: queryInteger(0).exactOptional().describe("events of records with a greater seq"),
       session: z.string().exactOptional().describe("the id of the session that is meant"),
+      partial: queryFlag().exactOptional().describe("also the reply that is being written"),
       delta: queryFlag()
         .exactOptional()
         .describe("also text of calls through a gateway, which this version does not have"),
@@ -57,7 +59,11 @@ export const eventRoutes: readonly RouteDefinition[] = [
       const last = positionsOf(header("last-event-id"))[0];
       const wanted = last?.sessionId ?? query.session ?? state.sessionId;
       const from = { state, store, sessionId: wanted, after: last?.seq ?? query.after ?? null };
-      stream(request, [from], false);
+      if (query.partial === true && store.partials === undefined)
+        throw refused("CAPABILITY_UNSUPPORTED", `The store ${store.capabilities.name} keeps no partial replies.`, {
+          needs: "partials",
+        });
+      stream(request, [from], false, query.partial === true);
       return null;
     },
   }),
@@ -123,7 +129,12 @@ function positionsOf(text: string | undefined): readonly { readonly sessionId: s
   });
 }
 
-function stream(request: ApiRequest, starts: readonly StreamStart[], isComposite: boolean): void {
+function stream(
+  request: ApiRequest,
+  starts: readonly StreamStart[],
+  isComposite: boolean,
+  withPartial: boolean = false,
+): void {
   const { context, view, response, id } = request;
   context.streams.reserve(view.token.id);
   response.writeHead(200, eventHeaders(id));
@@ -139,10 +150,15 @@ function stream(request: ApiRequest, starts: readonly StreamStart[], isComposite
     response.end(eventText("gone", JSON.stringify(end)));
     return context.streams.release(view.token.id, "gone");
   }
-  follow(request, starts, isComposite);
+  follow(request, starts, isComposite, withPartial);
 }
 
-function follow({ context, view, response }: ApiRequest, starts: readonly StreamStart[], isComposite: boolean): void {
+function follow(
+  { context, view, response }: ApiRequest,
+  starts: readonly StreamStart[],
+  isComposite: boolean,
+  withPartial: boolean,
+): void {
   const { hub, streams, live } = context;
   const followed: Followed[] = [];
   const events = new EventStream(response, followed, isComposite);
@@ -152,7 +168,13 @@ function follow({ context, view, response }: ApiRequest, starts: readonly Stream
   }
   streams.add(events);
   live.add(view.token.id, response, () => events.gone({ code: "UNAUTHENTICATED", sessionId: null }));
+  const ends = withPartial
+    ? followed.flatMap(({ feed, store: { partials } }) => {
+        return partials === undefined ? [] : [hub.partialsOf(feed, partials).join((event) => events.partial(event))];
+      })
+    : [];
   void events.done.then((end) => {
+    for (const leave of ends) leave();
     for (const { feed } of followed) hub.leave(feed, events);
     streams.remove(events, view.token.id, end);
   });

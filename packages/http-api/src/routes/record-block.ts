@@ -38,24 +38,28 @@ export function blockPart(
 }
 
 /** Moves back to the first byte of a UTF-8 character, so that a part never splits a character. */
-function characterStart(bytes: Buffer, at: number): number {
+export function characterStart(bytes: Buffer, at: number): number {
   let start = at;
   while (start > 0 && start < bytes.length && ((bytes[start] ?? 0) & 0xc0) === 0x80) start--;
   return start;
 }
 
-/** A block without text is serialized as JSON, so that every block can be read in parts. */
 function blockOf(record: SourcedRecord["record"], at: number): { readonly type: string; readonly text: string } {
   const content = (record["message"] as { readonly content?: unknown } | null | undefined)?.content;
-  const blocks: readonly unknown[] =
-    typeof content === "string" ? [{ type: "text", text: content }] : Array.isArray(content) ? content : [];
+  const blocks: readonly unknown[] = typeof content === "string" ? [content] : Array.isArray(content) ? content : [];
   const block = blocks[at];
-  if (typeof block !== "object" || block === null)
+  if ((typeof block !== "object" && typeof block !== "string") || block === null)
     throw refused("INPUT_INVALID", "The record has no such block.", { block: at, blocks: blocks.length });
-  const { type, text, thinking, data } = block as Readonly<Record<string, unknown>>;
+  return blockText(block);
+}
+
+/** Returns the text of a block, whose bytes its parts count. A block without text is serialized as JSON. */
+export function blockText(block: unknown): { readonly type: string; readonly text: string } {
+  if (typeof block === "string") return { type: "text", text: block };
+  const { type, text, thinking, data } = (block ?? {}) as Readonly<Record<string, unknown>>;
   const said = [text, thinking, data].find((value) => typeof value === "string" && value !== "");
   return {
     type: typeof type === "string" ? type : "unknown",
-    text: typeof said === "string" ? said : JSON.stringify(block),
+    text: typeof said === "string" ? said : (JSON.stringify(block) ?? ""),
   };
 }

@@ -1,4 +1,4 @@
-import { loadExisting, refused } from "@throughline/core/internal";
+import { createWorkSlices, loadExisting, refused } from "@throughline/core/internal";
 import { readWindow } from "@throughline/core";
 import type { AppendResult, ErrorCode } from "@throughline/core";
 import type { ReadPayload, SourcedRecord } from "@throughline/core/internal";
@@ -15,6 +15,7 @@ import { appendOptionsOf, draftOf } from "./append-options.ts";
 import type { SessionApiLimits } from "../api-options.ts";
 import { chosenRecords } from "./chosen-records.ts";
 import { findSame, readPageOf } from "./one-session.ts";
+import { previewText } from "./record-preview.ts";
 import { bareText, readAs, recordText, sourceText } from "./record-text.ts";
 import { sessionJson } from "./session-json.ts";
 import { mostPageRecords } from "./store-routes.ts";
@@ -26,9 +27,11 @@ const readQuery = z.strictObject({
   order: z.enum(["ascending", "descending"]).exactOptional().describe("ascending without it"),
   limit: queryInteger(0).exactOptional().describe("at most 500; a page ends at 2 MiB as well"),
   payload: z
-    .enum(["record", "source", "head"])
+    .enum(["record", "source", "head", "preview"])
     .exactOptional()
-    .describe("the record, also the line it came in, or neither; record without it"),
+    .describe(
+      "the record, also the line it came in, or neither; `preview`: each text to 4,096 bytes, thinking to 200 characters, images without data; record without it",
+    ),
   session: z.string().exactOptional().describe("the id of the session of an earlier page: all pages are of that one"),
   ids: z
     .string()
@@ -121,12 +124,9 @@ export const recordRoutes: readonly RouteDefinition[] = [
         const asked = ids === undefined ? { role: role ?? "", ...options } : { ids: idsOf(ids), ...options };
         const { records, nextSeq } = await chosenRecords(store, state.ref, asked);
         const { lastSeq } = state.head;
-        return list(
-          // The cast is safe: the page was read with the payload that the query names.
-          records.map((record) => textOf(record as SourcedRecord, payload)),
-          null,
-          { lastSeq, sessionId: state.sessionId, nextSeq },
-        );
+        // The cast is safe: the page was read with the payload that the query names.
+        const items = await itemsOf(records as readonly SourcedRecord[], payload);
+        return list(items, null, { lastSeq, sessionId: state.sessionId, nextSeq });
       }
       const { state, page } = await readPageOf(store, at, options, session);
       const records = (page?.records ?? []) as readonly SourcedRecord[];
@@ -136,11 +136,7 @@ export const recordRoutes: readonly RouteDefinition[] = [
         reached === null ||
         reached === (order === "descending" ? (after ?? 0) + 1 : Math.min(lastSeq, (before ?? Infinity) - 1));
       const nextSeq = isEnd ? null : reached;
-      return list(
-        records.map((record) => textOf(record, payload)),
-        null,
-        { lastSeq, sessionId: state.sessionId, nextSeq },
-      );
+      return list(await itemsOf(records, payload), null, { lastSeq, sessionId: state.sessionId, nextSeq });
     },
   }),
   route({
@@ -213,8 +209,21 @@ function idsOf(text: string): readonly string[] {
   throw refused("INPUT_INVALID", `At most ${mostIds} records can be named at once.`, { most: mostIds });
 }
 
-function textOf(record: SourcedRecord, payload: ReadPayload): string {
+type Payload = ReadPayload | "preview";
+
+async function itemsOf(records: readonly SourcedRecord[], payload: Payload): Promise<readonly string[]> {
+  const slices = createWorkSlices();
+  const items: string[] = [];
+  for (const record of records) {
+    items.push(textOf(record, payload));
+    await slices.next();
+  }
+  return items;
+}
+
+function textOf(record: SourcedRecord, payload: Payload): string {
   if (payload === "head") return bareText(record);
+  if (payload === "preview") return previewText(record);
   return payload === "source" ? sourceText(record) : recordText(record);
 }
 

@@ -8,6 +8,15 @@ export function recordText(record: SourcedRecord): string {
   return `${headText(record)},"record":${lineOf(record)}}`;
 }
 
+/** Formats a record whose content was changed for the answer, with further members of the item. */
+export function recordTextWith(
+  stored: SourcedRecord,
+  record: Readonly<Record<string, unknown>>,
+  members: Readonly<Record<string, unknown>>,
+): string {
+  return `${headText(stored)},"record":${JSON.stringify(record)},${JSON.stringify(members).slice(1)}`;
+}
+
 export function sourceText(record: SourcedRecord): string {
   const { source, isSourceCanonical } = record;
   const line =
@@ -23,7 +32,7 @@ export function bareText(record: RecordHead): string {
 }
 
 /** Returns the payload that the store must read so that these functions can format it. */
-export function readAs(payload: ReadPayload): "source" | "head" {
+export function readAs(payload: ReadPayload | "preview"): "source" | "head" {
   return payload === "head" ? "head" : "source";
 }
 

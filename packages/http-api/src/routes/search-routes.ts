@@ -1,12 +1,13 @@
-import type { SearchHit } from "@throughline/core";
+import type { SearchFacet, SearchHit, SearchQuery } from "@throughline/core";
 import { HitGroups, refused } from "@throughline/core/internal";
+import { isExactSearch, rankHits, wordsToLookUp } from "@throughline/tools/internal/search";
 import { z } from "zod";
 import { json, list, type ListAnswer } from "../http/answer.ts";
 import { present } from "../http/present.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
 import type { View } from "../security/view.ts";
 import { sessionSchema } from "../schemas/session.ts";
-import { listOf, queryInteger, seq } from "../schemas/values.ts";
+import { listOf, queryFlag, queryInteger, seq } from "../schemas/values.ts";
 import { sessionJson } from "./session-json.ts";
 
 const hitSchema = z
@@ -32,7 +33,9 @@ const hitGroupSchema = z
   .looseObject({
     kind: z.literal("hitGroup"),
     session: sessionSchema,
-    hits: z.array(hitSchema).describe("the best three; words of people before tool output and code"),
+    hits: z
+      .array(hitSchema)
+      .describe("the best three; words of people and models before tool output and code that match as much"),
     total: z.int().describe("hits of the session, equal texts counted once"),
     isTotalExact: z.boolean().describe(exactness),
   })
@@ -42,17 +45,25 @@ const usualHits = 20;
 const mostHits = 1000;
 const shownOfSession = 3;
 
-const allWords = z.string().describe('words that must all occur, `"words that stand together"`, `beginn*`');
+const allWords = z
+  .string()
+  .describe(
+    'words that must all occur, `"words that stand together"`, `beginn*`; with `group`, words alone are a question, of which not all have to occur',
+  );
 const someWords = z
   .array(z.string())
   .max(64)
   .describe("in place of `q`: words of which at least one must occur, in any inflection; rare ones come first");
 
 /**
- * Builds the filters behind the words. A query spells numbers as text and a body as JSON numbers, so the caller passes
- * the number schema.
+ * Builds the filters behind the words. A query spells numbers and flags as text and a body as JSON, so the caller passes
+ * their schemas.
  */
-function searchFilters(words: z.ZodRawShape, number: (min: number, max?: number) => z.ZodType<number>): z.ZodObject {
+function searchFilters(
+  words: z.ZodRawShape,
+  number: (min: number, max?: number) => z.ZodType<number>,
+  flag: () => z.ZodType<boolean>,
+): z.ZodObject {
   return z.strictObject({
     ...words,
     agent: z.string().exactOptional().describe("only sessions of this agent"),
@@ -67,7 +78,8 @@ function searchFilters(words: z.ZodRawShape, number: (min: number, max?: number)
     group: z
       .enum(["session"])
       .exactOptional()
-      .describe("one item a session, of kind `hitGroup`; sessions with words of people come first"),
+      .describe("one item a session, of kind `hitGroup`, ranked by how well its best exchange answers"),
+    exact: flag().exactOptional().describe("with `group`: only records with all words of `q`"),
   });
 }
 
@@ -84,6 +96,7 @@ interface SearchFilters {
   readonly untilMs?: number;
   readonly limit?: number;
   readonly group?: "session";
+  readonly exact?: boolean;
 }
 
 const answers = {
@@ -103,7 +116,7 @@ export const searchRoutes: readonly RouteDefinition[] = [
     path: "/search",
     summary: "Full text over the sessions, the best hits first.",
     scope: "read",
-    query: searchFilters({ q: allWords }, queryInteger),
+    query: searchFilters({ q: allWords }, queryInteger, queryFlag),
     answers,
     errors: ["CAPABILITY_UNSUPPORTED"],
     // The cast is safe: the schema has the fields of `SearchFilters`, but its type loses their names.
@@ -116,11 +129,14 @@ export const searchRoutes: readonly RouteDefinition[] = [
     summary: "The same, for words that no URL takes, or for any of some words.",
     scope: "read",
     body: {
-      schema: searchFilters({ q: allWords.exactOptional(), anyOf: someWords.exactOptional() }, (min, max) =>
-        z
-          .number()
-          .min(min)
-          .max(max ?? Number.MAX_SAFE_INTEGER),
+      schema: searchFilters(
+        { q: allWords.exactOptional(), anyOf: someWords.exactOptional() },
+        (min, max) =>
+          z
+            .number()
+            .min(min)
+            .max(max ?? Number.MAX_SAFE_INTEGER),
+        () => z.boolean(),
       ),
     },
     answers,
@@ -147,17 +163,36 @@ export const searchRoutes: readonly RouteDefinition[] = [
 ];
 
 async function answerHits(view: View, filters: SearchFilters, signal: AbortSignal): Promise<ListAnswer> {
-  const { q: text, anyOf, agent: given, session: key, group, limit = usualHits, ...others } = filters;
+  const { q: text, anyOf, agent: given, session: key, group, exact, limit = usualHits, ...others } = filters;
   if ((text === undefined) === (anyOf === undefined))
     throw refused("INPUT_INVALID", 'The body needs either "q" or "anyOf".', { path: "q" });
   const agentId = given ?? view.onlyAgent ?? undefined;
   const { search } = view.store(agentId);
   if (search === undefined) throw refused("CAPABILITY_UNSUPPORTED", "The store has no search index.");
   const asked = present({ text, anyOf, namespace: view.namespace, ...others, agentId, key, signal });
-  if (group === "session") return answerGroups(view, search.search({ ...asked, limit: mostHits }), limit, signal);
+  if (group === "session") {
+    const isRanked = exact !== true && (text === undefined || !isExactSearch(text));
+    const hits = isRanked ? rankedHits(view, search, asked) : search.search({ ...asked, limit: mostHits });
+    return answerGroups(view, { hits, isRanked }, limit, signal);
+  }
   const items: string[] = [];
   for await (const hit of search.search({ ...asked, limit })) items.push(JSON.stringify(hitJson(hit)));
   return { ...list(items), members: { total: items.length, isTotalExact: items.length < limit } };
+}
+
+/** Ranks the hits as `memory_search` ranks places. */
+function rankedHits(
+  view: View,
+  index: SearchFacet,
+  { text, anyOf, signal, ...place }: SearchQuery & { readonly signal: AbortSignal },
+): AsyncIterable<SearchHit> {
+  const words = anyOf ?? wordsToLookUp(text ?? "");
+  return rankHits({
+    question: text ?? words.join(" "),
+    candidates: index.search({ ...place, anyOf: words, signal, limit: mostHits }),
+    storeOf: ({ agentId }) => view.store(agentId),
+    signal: () => signal,
+  });
 }
 
 function hitJson({ ref, ...hit }: SearchHit): { readonly kind: "hit" } {
@@ -167,11 +202,11 @@ function hitJson({ ref, ...hit }: SearchHit): { readonly kind: "hit" } {
 
 async function answerGroups(
   view: View,
-  hits: AsyncIterable<SearchHit>,
+  { hits, isRanked }: { readonly hits: AsyncIterable<SearchHit>; readonly isRanked: boolean },
   limit: number,
   signal: AbortSignal,
 ): Promise<ListAnswer> {
-  const groups = new HitGroups(shownOfSession);
+  const groups = new HitGroups(shownOfSession, { isRanked });
   let found = 0;
   for await (const hit of hits) {
     found += 1;

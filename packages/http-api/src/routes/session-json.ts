@@ -1,5 +1,6 @@
 import type { SessionState } from "@throughline/core";
-import { sessionRow } from "@throughline/core/internal";
+import { isFields, sessionRow } from "@throughline/core/internal";
+import type { SourceFiles } from "../api-context.ts";
 
 export interface SessionJson {
   readonly kind: "session";
@@ -8,8 +9,36 @@ export interface SessionJson {
 
 export function sessionJson(state: SessionState, withEntry: boolean = false): SessionJson {
   const { ref, revision, head, entry } = state;
-  const row = { ...sessionRow(state), namespace: ref.namespace, revision, head };
+  const row = { ...sessionRow(state), namespace: ref.namespace, forkOrigin: forkOrigin(entry), revision, head };
   return withEntry ? { ...row, entry } : row;
+}
+
+/** States where a fork begins: the last record that it shares is `atSeq`. */
+export interface ForkOrigin {
+  readonly agentId: string | null;
+  readonly key: string | null;
+  readonly sessionId: string;
+  readonly atSeq: number | null;
+}
+
+/** Entries may come from clients, so each member is checked. */
+export function forkOrigin(entry: SessionState["entry"]): ForkOrigin | null {
+  const from = entry["forkedFrom"];
+  if (!isFields(from) || typeof from["sessionId"] !== "string" || from["sessionId"] === "") return null;
+  const { agentId, key, sessionId, atSeq } = from;
+  return {
+    agentId: typeof agentId === "string" ? agentId : null,
+    key: typeof key === "string" ? key : null,
+    sessionId,
+    atSeq: typeof atSeq === "number" && Number.isSafeInteger(atSeq) && atSeq >= 0 ? atSeq : null,
+  };
+}
+
+/** Returns when the file of an imported session was last written; null where the host does not look at files. */
+export async function sourceAtMs({ entry }: SessionState, files: SourceFiles | null): Promise<number | null> {
+  const receipt = entry["importedFrom"];
+  const path = isFields(receipt) ? receipt["path"] : null;
+  return files === null || typeof path !== "string" || path === "" ? null : files.modifiedMs(path);
 }
 
 /** Changes with every change of the entry and with every record, so it is valid as the ETag of both. */

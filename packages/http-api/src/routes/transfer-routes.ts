@@ -21,7 +21,11 @@ const pageTypes: Readonly<Record<TranscriptFormat, string>> = {
 const pageQuery = {
   level: z.enum(["full", "compact", "words"]).exactOptional().describe("how much a page shows: `compact` without it"),
   redact: z.enum(["on", "off"]).exactOptional().describe("of a page: the search for secrets; `on` without it"),
-  pattern: z.string().exactOptional().describe("of a page: an expression, whose matches are replaced as well"),
+  pattern: z
+    .array(z.string())
+    .max(20)
+    .exactOptional()
+    .describe("of a page: an expression, whose matches are replaced as well; may be repeated"),
   images: queryFlag().exactOptional().describe("of a page: with images"),
   part: queryInteger(1).exactOptional().describe("of a page of more than 5,000 records: the number of the file"),
 };
@@ -112,7 +116,7 @@ interface PageRequest {
   readonly remarks: boolean;
   readonly level?: "full" | "compact" | "words";
   readonly redact?: "on" | "off";
-  readonly pattern?: string;
+  readonly pattern?: readonly string[];
   readonly images?: boolean;
   readonly part?: number;
 }
@@ -120,11 +124,10 @@ interface PageRequest {
 async function pageAnswer(
   store: SessionStore,
   at: SessionRef,
-  { to, remarks, level, redact = "on", pattern, images = false, part = 1 }: PageRequest,
+  { to, remarks, level, redact = "on", pattern: patterns = [], images = false, part = 1 }: PageRequest,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { exportTranscript } = await import("@throughline/transfer");
-  const patterns = pattern === undefined ? [] : [pattern];
   const options = { to, redact: redact === "on", patterns, images, signal, ...(level === undefined ? {} : { level }) };
   const { fileNames, records, replaced, file } = await exportTranscript(store, at, options);
   if (remarks) {

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { json } from "../http/answer.ts";
 import { present } from "../http/present.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
-import { queryInteger } from "../schemas/values.ts";
+import { commaList, queryInteger } from "../schemas/values.ts";
 import type { View } from "../security/view.ts";
 
 const totals = {
@@ -40,18 +40,12 @@ const reportSchema: z.ZodObject = z
     unread: z
       .array(z.strictObject({ agentId: z.string(), key: z.string(), code: z.string(), message: z.string() }))
       .describe("sessions of which some record cannot be read; they are not counted"),
+    isComplete: z.boolean().describe("whether every session is counted"),
+    sessionsLeft: z.int().min(0).describe("the sessions that are not counted"),
   })
   .meta({ id: "usageReport" });
 
 const usageKeys = ["day", "week", "month", "session", "model", "program", "folder", "agent"] as const;
-
-/** Reads a list with commas between its members. */
-function commaList<Member extends string>(member: z.ZodType<Member, string>): z.ZodType<readonly Member[]> {
-  return z
-    .string()
-    .transform((text) => text.split(","))
-    .pipe(z.array(member));
-}
 
 interface UsageRequest {
   readonly agent?: string;
@@ -90,16 +84,19 @@ export const usageRoutes: readonly RouteDefinition[] = [
     handle: async ({ context, view, query, signal }) => {
       // The cast is safe: the schema has the fields of `UsageRequest`, but its type loses their names.
       const report = await context.callUsage.report({ ...usageQuery(view, query as UsageRequest), signal });
-      const { rows, total, unpricedModels, pricesAsOf, unread } = report;
+      const { rows, total, unpricedModels, pricesAsOf } = report;
+      const unread = report.unread.filter(
+        ({ agentId }) => view.isSeen(agentId) && (query.agent ?? agentId) === agentId,
+      );
       return json(200, {
         kind: "usageReport",
         rows: rows.map((row) => ({ kind: "usage", ...row })),
         total: { kind: "usageTotal", ...total },
         unpricedModels,
         pricesAsOf,
-        unread: unread
-          .filter(({ agentId }) => view.isSeen(agentId) && (query.agent ?? agentId) === agentId)
-          .map(({ error, ...session }) => ({ ...session, code: error.code, message: error.message })),
+        unread: unread.map(({ error, ...session }) => ({ ...session, code: error.code, message: error.message })),
+        isComplete: unread.length === 0,
+        sessionsLeft: unread.length,
       });
     },
   }),

@@ -14,6 +14,7 @@ export interface WireNewToken {
   readonly scopes: readonly Scope[];
   readonly expiresAtMs?: number | null;
   readonly mode?: GatewayMode | null;
+  readonly requestsPerMinute?: number | null;
 }
 
 export const newTokenSchema: z.ZodType<WireNewToken> = z
@@ -31,6 +32,15 @@ export const newTokenSchema: z.ZodType<WireNewToken> = z
       .nullable()
       .exactOptional()
       .describe("what the gateway does with its calls; null, or left out: what the upstream says"),
+    requestsPerMinute: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .nullable()
+      .exactOptional()
+      .describe(
+        "its own limit of requests; null: none; the limit of the server without it. Only a token of all namespaces and agents may set it",
+      ),
   })
   .meta({ id: "newToken" });
 
@@ -46,6 +56,11 @@ export const tokenSchema: z.ZodObject = z
       .enum(gatewayModes)
       .nullable()
       .describe("what the gateway does with its calls; null: what the upstream says"),
+    requestsPerMinute: z
+      .int()
+      .nullable()
+      .exactOptional()
+      .describe("its own limit of requests; null: none; left out: the limit of the server holds"),
     createdAtMs: atMs,
     expiresAtMs: atMs.nullable(),
     revokedAtMs: atMs.nullable(),

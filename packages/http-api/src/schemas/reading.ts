@@ -4,6 +4,8 @@ import { atMs, openObject, seq } from "./values.ts";
 const count = z.int().min(0);
 const countOrNull = z.number().nullable();
 
+const omittedSchema = z.array(z.looseObject({ fromSeq: seq, toSeq: seq, reason: z.string() }));
+
 export const contextSchema: z.ZodObject = z
   .looseObject({
     kind: z.literal("context"),
@@ -36,8 +38,9 @@ export const contextSchema: z.ZodObject = z
         toolResultTokens: count,
       })
       .describe("adds up to the tokens of the gauge"),
+    compactsAtTokens: countOrNull.describe("a larger context is compacted before its next turn; null: it is not known"),
     repairs: z.array(openObject).describe("what was changed to make the messages valid"),
-    omitted: z.array(z.looseObject({ fromSeq: seq, toSeq: seq, reason: z.string() })),
+    omitted: omittedSchema,
   })
   .meta({ id: "context" });
 
@@ -57,7 +60,19 @@ export const callSchema: z.ZodObject = z
     messageCount: count,
     windowTokens: countOrNull,
     changes: z.array(openObject),
+    api: z.string().describe("whose shapes the request had"),
+    cut: openObject
+      .nullable()
+      .describe("where a history that is longer than the window was cut; null: all of it was sent"),
     estimatedTokens: count,
+    actual: openObject.nullable().describe("the tokens that the provider reported; null when it reported none"),
+    startedMs: countOrNull.describe(
+      "when the request was sent, in UTC milliseconds; null in calls of earlier versions",
+    ),
+    firstByteMs: countOrNull.describe(
+      "when the answer began: its first byte for a call through the gateway, its first text for another one",
+    ),
+    endedMs: countOrNull,
     outcome: z.string(),
   })
   .meta({ id: "call" });
@@ -73,6 +88,33 @@ export const requestSchema: z.ZodObject = z
     systemHash: z.string().nullable().describe("the first 12 hex digits of the SHA-256; null: no system prompt"),
     toolsHash: z.string().nullable().describe("the same of the tools as JSON"),
     maxOutputTokens: countOrNull,
+    system: z.string().nullable().describe("the text; null without one, and where the log holds its hash only"),
+    tools: z.string().nullable().describe("the JSON; null without tools, and where the log holds their hash only"),
+    breakdown: z
+      .looseObject({
+        prefixTokens: count.describe("of system prompt and tools"),
+        summaryTokens: count,
+        messageTokens: count.describe("without tool results"),
+        toolResultTokens: count,
+      })
+      .describe("adds up to the tokens that the provider counted, else to the estimate"),
+    places: z
+      .array(
+        z.array(
+          z.looseObject({
+            recordId: z.string().nullable().describe("null: no record holds the part"),
+            seq: seq.nullable(),
+            reason: z
+              .enum(["kept", "summary", "shortened", "repaired", "made"])
+              .describe(
+                "`summary`: of the compaction; `shortened`: by the guard; `repaired`: the provider would refuse the part as it is; `made`: no record holds it",
+              ),
+            rule: z.string().nullable().describe("the repair, or the kind of the overflow"),
+          }),
+        ),
+      )
+      .describe("for each message where its parts come from, in their order"),
+    omitted: omittedSchema.describe("the records that the request left out"),
   })
   .meta({ id: "request" });
 

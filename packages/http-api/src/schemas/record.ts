@@ -22,6 +22,15 @@ export const recordSchema: z.ZodObject = z
     role: z.string().nullable().exactOptional().describe("with `payload=head`: the role of a message"),
     toolName: z.string().nullable().exactOptional().describe("with `payload=head`: the tool of a tool result"),
     record: openObject.exactOptional(),
+    cut: z
+      .array(
+        z.looseObject({
+          block: z.int().min(0).nullable().describe("its place in the content; null: texts beside the content"),
+          totalBytes: z.int().min(0).describe("of the whole block in UTF-8; beside the content of the texts cut"),
+        }),
+      )
+      .exactOptional()
+      .describe("with `payload=preview`: what is shown in part. `…/records/{id}?block=` has the rest of a block"),
     source: z.string().exactOptional().describe("with `payload=source`: the line it came in"),
     sourceBase64: z.string().exactOptional().describe("in the place of `source` where the line is not text"),
     isSourceCanonical: z.boolean().exactOptional().describe("whether the line itself is the record"),

@@ -41,6 +41,15 @@ export const sessionSchema: z.ZodObject = z
       ),
     cwd: z.string().nullable().describe("the folder it works in"),
     forkedFrom: z.string().nullable().describe("the id of the session it is a fork of"),
+    forkOrigin: z
+      .looseObject({
+        agentId: z.string().nullable(),
+        key: z.string().nullable().describe("the key that it had when the fork was made"),
+        sessionId: z.string(),
+        atSeq: seq.nullable().describe("the last record that the fork shares"),
+      })
+      .nullable()
+      .describe("where a fork begins; null for a session that is none"),
     spawnedBy: z.string().nullable().describe("the key of the session that spawned it"),
     state: z.enum(["active", "archived"]),
     archiveId: z.string().nullable(),
@@ -67,6 +76,19 @@ export const sessionSchema: z.ZodObject = z
       })
       .nullable()
       .describe("tokens and cost of the calls that turns made; null without any"),
+    firstWords: z
+      .string()
+      .nullable()
+      .exactOptional()
+      .describe(
+        "with `firstWords=true`: the first 120 characters of its first prompt, and `…` where more follows; null without one",
+      ),
+    sourceAtMs: atMs
+      .nullable()
+      .exactOptional()
+      .describe(
+        "when the file it was imported from was last written; null where none is seen, as under `throughline serve`",
+      ),
     revision: z.int().min(1).describe("of the entry"),
     head: headSchema,
     entry: openObject.exactOptional().describe("with `entry=true`"),

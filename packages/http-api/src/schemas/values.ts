@@ -15,6 +15,14 @@ export function queryFlag(): z.ZodType<boolean> {
     .pipe(z.boolean());
 }
 
+/** Reads a list with commas between its members. */
+export function commaList<Member extends string>(member: z.ZodType<Member, string>): z.ZodType<readonly Member[]> {
+  return z
+    .string()
+    .transform((text) => text.split(","))
+    .pipe(z.array(member));
+}
+
 export const atMs: z.ZodInt = z.int().describe("UTC milliseconds");
 export const seq: z.ZodInt = z.int().min(0);
 

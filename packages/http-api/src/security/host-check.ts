@@ -52,6 +52,13 @@ export function assertOrigin(request: RequestHead, { origins }: SameSite): void 
   throw refused("ORIGIN_REFUSED", "A page of another origin may not call the server.");
 }
 
+/** True if a browser opens the address in a tab: the page that has the link sees nothing of the answer. */
+export function isNavigation({ headers }: RequestHead): boolean {
+  return (
+    headers.origin === undefined && headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document"
+  );
+}
+
 export function corsHeaders(request: RequestHead, { origins }: SameSite): Readonly<Record<string, string>> {
   const { origin } = request.headers;
   if (origin === undefined || !origins.includes(origin)) return {};

@@ -2,8 +2,11 @@ import { refused } from "@throughline/core/internal";
 
 /** The limit per address slows down guessing of tokens. */
 export interface RateLimits {
-  /** Counts one request. @throws {ThroughlineError} RATE_LIMITED */
-  take(tokenId: string): void;
+  /**
+   * Counts one request. @param ownPerMinute the limit of the token itself; null: none. Default: that of the server
+   * @throws {ThroughlineError} RATE_LIMITED
+   */
+  take(tokenId: string, ownPerMinute?: number | null): void;
   /** Exempts a token from the limits. The programs of the server's machine use such a token. */
   exempt(tokenId: string): void;
   /** Counts a refused token. `isOver` is true when the address sent too many of them within a minute. */
@@ -34,18 +37,20 @@ export function createRateLimits(
   const failures = new Map<string, { count: number; readonly sinceMs: number }>();
   const exempt = new Set<string>();
   const buckets = new Map<string, Bucket>();
-  const perMs = requestsPerMinute / minuteMs;
+  const burstShare = requestBurst / requestsPerMinute;
   return {
-    take(tokenId) {
-      if (exempt.has(tokenId)) return;
+    take(tokenId, ownPerMinute = requestsPerMinute) {
+      if (ownPerMinute === null || exempt.has(tokenId)) return;
       const now = nowMs();
-      const bucket = buckets.get(tokenId) ?? { tokens: requestBurst, atMs: now };
-      bucket.tokens = Math.min(requestBurst, bucket.tokens + (now - bucket.atMs) * perMs);
+      const perMs = ownPerMinute / minuteMs;
+      const burst = ownPerMinute === requestsPerMinute ? requestBurst : Math.max(1, ownPerMinute * burstShare);
+      const bucket = buckets.get(tokenId) ?? { tokens: burst, atMs: now };
+      bucket.tokens = Math.min(burst, bucket.tokens + (now - bucket.atMs) * perMs);
       bucket.atMs = now;
       keep(buckets, tokenId, bucket);
       if (bucket.tokens < 1) {
         const retryAfterMs = Math.ceil((1 - bucket.tokens) / perMs);
-        const message = `The token sent more than ${requestsPerMinute} requests a minute.`;
+        const message = `The token sent more than ${ownPerMinute} requests a minute.`;
         throw refused("RATE_LIMITED", message, { retryAfterMs });
       }
       bucket.tokens -= 1;

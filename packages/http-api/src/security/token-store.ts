@@ -20,6 +20,8 @@ export interface TokenRights {
   readonly expiresAtMs: number | null;
   /** Sets the gateway mode of the token's calls; null uses the mode of the upstream. @default null */
   readonly mode?: GatewayMode | null;
+  /** Limits the requests of the token in a minute; null: no limit. @default the limit of the server */
+  readonly requestsPerMinute?: number | null;
 }
 
 /** Lacks the secret, because only the token's owner has it. */
@@ -178,7 +180,9 @@ function apply(tokens: Map<string, KeptToken>, { record }: StoredRecord): void {
   if (action === "revoke" && earlier !== undefined)
     tokens.set(id, { ...earlier, revokedAtMs: Number(data["revokedAtMs"]) });
   if (action !== "create" || earlier !== undefined || typeof data["digest"] !== "string") return;
-  const { namespace, agents, scopes, label, expiresAtMs, mode, createdAtMs } = data;
+  const { namespace, agents, scopes, label, expiresAtMs, mode, createdAtMs, requestsPerMinute } = data;
+  const isLimit =
+    requestsPerMinute === null || (Number.isSafeInteger(requestsPerMinute) && Number(requestsPerMinute) > 0);
   tokens.set(id, {
     id,
     digest: data["digest"],
@@ -190,6 +194,7 @@ function apply(tokens: Map<string, KeptToken>, { record }: StoredRecord): void {
     expiresAtMs: typeof expiresAtMs === "number" ? expiresAtMs : null,
     // A mode of a later version cannot be followed here, so the mode of the upstream applies.
     mode: isGatewayMode(mode) ? mode : null,
+    ...(isLimit ? { requestsPerMinute: requestsPerMinute as number | null } : {}),
     createdAtMs: Number(createdAtMs),
     revokedAtMs: null,
   });

@@ -1,0 +1,62 @@
+import { type Clock, hasErrorCode, type PartialsFacet } from "@throughline/core";
+import { eventText } from "./event-text.ts";
+import type { SessionFeed } from "./session-feed.ts";
+
+const everyMs = 500;
+
+/**
+ * Reads the reply of the open turn once for all streams of a session on this node. Without an open turn it leaves the
+ * store alone.
+ */
+export class PartialFeed {
+  readonly #partials: PartialsFacet;
+  readonly #feed: SessionFeed;
+  readonly #clock: Clock;
+  readonly #listeners = new Set<(event: string) => void>();
+  #running: AbortController | null = null;
+  #last: string | null = null;
+
+  constructor(partials: PartialsFacet, feed: SessionFeed, clock: Clock) {
+    this.#partials = partials;
+    this.#feed = feed;
+    this.#clock = clock;
+  }
+
+  /** @param tell takes each event. Returns a function that ends it */
+  join(tell: (event: string) => void): () => void {
+    this.#listeners.add(tell);
+    if (this.#last !== null && this.#feed.state.head.turn !== null) tell(this.#last);
+    if (this.#running === null) {
+      this.#running = new AbortController();
+      void this.#run(this.#running.signal);
+    }
+    return () => {
+      this.#listeners.delete(tell);
+      if (this.#listeners.size > 0) return;
+      this.#running?.abort();
+      this.#running = null;
+    };
+  }
+
+  async #run(signal: AbortSignal): Promise<void> {
+    try {
+      while (!signal.aborted && this.#feed.end === null) {
+        const event = this.#feed.state.head.turn === null ? null : await this.#read();
+        const isNew = event !== this.#last;
+        this.#last = event;
+        if (event !== null && isNew) for (const tell of this.#listeners) tell(event);
+        await this.#clock.sleep(everyMs, signal);
+      }
+    } catch (error) {
+      // The stream of records reports a store that is away; the text so far stays as it is.
+      if (!hasErrorCode(error, "ABORTED", "SESSION_NOT_FOUND", "STORE_UNREACHABLE", "STORE_IO")) throw error;
+    }
+  }
+
+  async #read(): Promise<string | null> {
+    const partial = await this.#partials.read(this.#feed.ref);
+    if (partial === null || partial.sessionId !== this.#feed.sessionId) return null;
+    const { sessionId, turnId, step, attempt, text, updatedMs } = partial;
+    return eventText("partial", JSON.stringify({ sessionId, turnId, step, attempt, text, updatedMs }));
+  }
+}
