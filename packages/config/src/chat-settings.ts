@@ -71,12 +71,22 @@ export const chatSettings: SettingTable = {
     {
       key: "tools",
       description:
-        "What the model may do in the workspace: read, memory (write too, only in session.memoryFlush.memoryFolder), all, or none. Where nobody sets it and session.memoryFlush.enabled is true: memory.",
+        "What the model may do in the workspace: read, memory (write too, only in session.memoryFlush.memoryFolder), all, or none. Not set: all in chat on a terminal; memory for session.memoryFlush.",
       kind: { type: "choice", choices: ["read", "memory", "all", "none"] },
       environment: [{ name: "THROUGHLINE_TOOLS" }],
       flag: "--tools",
       isFileAllowed: true,
       default: "read",
+    },
+    {
+      key: "approval",
+      description:
+        "What happens before the model changes a file: ask (chat on a terminal asks; elsewhere the setting tools decides), allow, or deny.",
+      kind: { type: "choice", choices: ["ask", "allow", "deny"] },
+      environment: [{ name: "THROUGHLINE_APPROVAL" }],
+      flag: "--approval",
+      isFileAllowed: true,
+      default: "ask",
     },
     {
       key: "toolsAllow",
@@ -86,6 +96,26 @@ export const chatSettings: SettingTable = {
       flag: null,
       isFileAllowed: true,
       default: [],
+    },
+    {
+      key: "plain",
+      description:
+        "Whether a conversation on a terminal is printed line by line, for screen readers: no cursor movement, and words instead of signs.",
+      kind: { type: "boolean" },
+      environment: [{ name: "THROUGHLINE_PLAIN" }, { name: "ACCESSIBLE", isForeign: true }],
+      flag: "--plain",
+      isFileAllowed: true,
+      default: false,
+    },
+    {
+      key: "projectFiles",
+      description:
+        "Whether requests begin with AGENTS.md, else CLAUDE.md, of the folder and of those above it in its repository. Not set: yes in chat on a terminal.",
+      kind: { type: "boolean" },
+      environment: [{ name: "THROUGHLINE_PROJECT_FILES" }],
+      flag: null,
+      isFileAllowed: true,
+      default: false,
     },
     {
       key: "newResets",

@@ -14,10 +14,15 @@ export interface ConfigPlace {
 export const configRemedy =
   "Correct it where the message says, or take it away; `throughline config` then lists every key with its value and source.";
 
-export function configProblem(place: ConfigPlace | null, message: string, details: object): ThroughlineError {
+export function configProblem(
+  place: ConfigPlace | null,
+  message: string,
+  details: object,
+  remedy: string = configRemedy,
+): ThroughlineError {
   const at = place === null ? "" : `${placeText(place)}: `;
   return new ThroughlineError("CONFIG_INVALID", `${at}${message}`, {
-    remedy: configRemedy,
+    remedy,
     details: { ...(place === null ? {} : { path: place.path, line: place.line }), ...details },
   });
 }

@@ -3,8 +3,6 @@
  * that an existing configuration still loads.
  */
 export const foreignKeys: Readonly<Record<string, string>> = {
-  "agents.defaults.memorySearch":
-    "memory_search finds words in the memory folder and in sessions, without a provider, a model or an index of its own",
   "session.dmScope": "a program that receives messages names the key of each; `peerSessionKey` of core takes dmScope",
   "session.identityLinks": "a program that receives messages decides whose they are, and names the key of each",
   "session.mainKey": "`chat` opens the session of session.defaultKey, a whole key such as agent:main:main",

@@ -4,6 +4,7 @@ import { checkValue } from "./check-value.ts";
 import type { ConfigNote } from "./config-note.ts";
 import { configProblem, shown, unknownField } from "./config-problem.ts";
 import { foreignKeys } from "./foreign-keys.ts";
+import { foreignEmbedder, foreignMemorySearch, receiverOf } from "./foreign-memory-search.ts";
 import { parseConfigText, valueOfNode, type ConfigMember, type ConfigNode } from "./parse-config-text.ts";
 import { impliedByAlias, settingAliases } from "./setting-aliases.ts";
 import type { SettingDefinition } from "./setting-definition.ts";
@@ -80,6 +81,7 @@ class FileReader {
     if (definition !== undefined) return this.#take(definition, node, line);
     const meant = Object.hasOwn(settingAliases, key) ? settingAliases[key] : undefined;
     if (meant !== undefined && !(isObject && this.#areas.has(key))) return this.#takeAlias(key, meant, node, line);
+    if (key === foreignMemorySearch) return this.#takeMemorySearch(node, line);
     const reason = Object.hasOwn(foreignKeys, key) ? foreignKeys[key] : undefined;
     if (reason !== undefined) return this.#ignore(key, reason, line);
     if (!this.#areas.has(key) && !foreignAreas.has(key)) throw this.#unknown(key, member);
@@ -99,6 +101,16 @@ class FileReader {
     this.#take({ ...definition, key: alias }, node, line, key);
     const message = `${alias} is read as ${key}.`;
     this.notes.push({ kind: "alias", key: alias, meant: key, message, path: this.#path, line });
+  }
+
+  #takeMemorySearch(node: ConfigNode, line: number): void {
+    const key = "memory.search.embedder";
+    const found = foreignEmbedder(valueOfNode(node));
+    if ("reason" in found) return this.#ignore(foreignMemorySearch, found.reason, line);
+    if (this.values.has(key)) return this.#ignore(foreignMemorySearch, `${key} is set`, line);
+    this.values.set(key, { value: found.embedder, line });
+    const message = `${foreignMemorySearch} is read as ${key}: the text of sessions is sent to ${receiverOf(found.embedder)}.`;
+    this.notes.push({ kind: "alias", key: foreignMemorySearch, meant: key, message, path: this.#path, line });
   }
 
   #take(definition: SettingDefinition, node: ConfigNode, line: number, key: string = definition.key): void {
@@ -163,7 +175,7 @@ function lineAt(node: ConfigNode, path: string): number | null {
 }
 
 /** These objects hold only keys without effect, so no setting lies in them. */
-const foreignAreas: ReadonlySet<string> = new Set(Object.keys(foreignKeys).flatMap(areasOf));
+const foreignAreas: ReadonlySet<string> = new Set([...Object.keys(foreignKeys), foreignMemorySearch].flatMap(areasOf));
 
 /** For `session.checkpoint.model` the areas are `session` and `session.checkpoint`. */
 function areasOf(key: string): readonly string[] {

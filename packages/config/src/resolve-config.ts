@@ -7,6 +7,7 @@ import type { ConfigFile, FileValues } from "./read-config-file.ts";
 import { describeKind, parseSettingText, type SettingDefinition } from "./setting-definition.ts";
 import { settingTables } from "./setting-tables.ts";
 import { SettingSet, type Setting } from "./setting-set.ts";
+import { settleFiles } from "./settle-files.ts";
 import { settleStore } from "./settle-store.ts";
 
 /** Holds the effective settings, the source of each value, and notes about values that are used differently. */
@@ -59,12 +60,17 @@ export async function resolveConfig(options: ResolveConfigOptions): Promise<Conf
   settings.setDefault("home", join(options.userHome, ".throughline"));
   settings.setDefault("store", `sqlite:${join(homePath, "sessions.db")}`);
   settleStore(settings, options.userHome, notes);
+  settleFiles(settings, isStoreIn(context.fileValues), notes);
   // Default values need no check. Skipping it keeps the packages that define these settings out of the start of a
   // program.
   if (settings.all.some(({ key, source }) => source !== "default" && isOfTurns(key))) {
     notes.push(...(await import("./settle-settings.ts")).settleSettings(settings));
   }
   return { settings: settings.all, notes };
+}
+
+function isStoreIn({ values }: FileValues): boolean {
+  return ["store", "session.store", "session.storePath"].some((key) => values.has(key));
 }
 
 function isOfTurns(key: string): boolean {

@@ -4,7 +4,10 @@ import { policySettings } from "@throughline/policy/internal";
 import { summarizerSettings } from "@throughline/summarizer-providers/internal";
 import { chatSettings } from "./chat-settings.ts";
 import { cliSettings } from "./cli-settings.ts";
+import { encryptionSettings } from "./encryption-settings.ts";
+import { filesSettings } from "./files-settings.ts";
 import { gatewaySettings } from "./gateway-settings.ts";
+import { memorySettings } from "./memory-settings.ts";
 import { mcpSettings } from "./mcp-settings.ts";
 import { guardSettings, inheritSettings, storeSettings, turnSettings } from "./session-tables.ts";
 import { serverSettings } from "./server-settings.ts";
@@ -15,6 +18,8 @@ export const settingTables: readonly SettingTable[] = [
   cliSettings,
   chatSettings,
   tableOf(storeSettings),
+  tableOf(filesSettings),
+  tableOf(encryptionSettings),
   tableOf(inheritSettings),
   tableOf(turnSettings),
   tableOf(guardSettings),
@@ -26,5 +31,6 @@ export const settingTables: readonly SettingTable[] = [
   serverSettings,
   gatewaySettings,
   mcpSettings,
+  tableOf(memorySettings),
   tableOf(syncSettings),
 ];

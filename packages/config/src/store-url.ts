@@ -33,11 +33,21 @@ export type StoreAddress =
 
 const availableSchemes = ["sqlite:FILE", "jsonl:DIRECTORY", "postgres://…", "http://…", "memory:"];
 
+const encryptedEnd = /[?&]encrypted=[01]$/i;
+
+/** Returns what the URL of a store says about its encryption; null when it says nothing. */
+export function encryptedOf(url: string): boolean | null {
+  const [end] = encryptedEnd.exec(url) ?? [];
+  return end === undefined ? null : end.endsWith("1");
+}
+
 /**
  * Parses a store URL. A relative path is resolved from `workingDirectory`.
+ * `?encrypted=1` or `?encrypted=0` at the end is no part of the address.
  * @throws {ThroughlineError} STORE_URL_INVALID
  */
-export function parseStoreUrl(url: string, workingDirectory: string): StoreAddress {
+export function parseStoreUrl(given: string, workingDirectory: string): StoreAddress {
+  const url = /^(?:sqlite|jsonl|postgres|postgresql):/i.test(given) ? given.replace(encryptedEnd, "") : given;
   const match = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url);
   const scheme = match?.[1]?.toLowerCase();
   const rest = match?.[2] ?? "";
@@ -50,12 +60,12 @@ export function parseStoreUrl(url: string, workingDirectory: string): StoreAddre
       throw invalid(
         `The store URL ${shown} has two slashes and no absolute path: write ${scheme}:${rest.slice(2)} or ${scheme}:///….`,
       );
-    const given = rest.startsWith("//") && isAbsolute(rest.slice(2)) ? rest.slice(2) : rest;
+    const named = rest.startsWith("//") && isAbsolute(rest.slice(2)) ? rest.slice(2) : rest;
     const what = scheme === "jsonl" ? "directory" : "file";
-    if (/^(?::memory:|file:)/i.test(given))
+    if (/^(?::memory:|file:)/i.test(named))
       throw invalid(`The store URL ${shown} is SQLite's own: write memory: for a store in memory, or ${scheme}:PATH.`);
-    if (given === "" || given.includes("\0")) throw invalid(`The store URL ${shown} names no ${what}.`);
-    const path = resolve(workingDirectory, given);
+    if (named === "" || named.includes("\0")) throw invalid(`The store URL ${shown} names no ${what}.`);
+    const path = resolve(workingDirectory, named);
     return scheme === "jsonl" ? { scheme, root: path } : { scheme, path };
   }
   if (scheme === "postgres" || scheme === "postgresql") {

@@ -199,7 +199,7 @@ function mainModel({ toolCalls }: Talk, requests: Seen["requests"][number][]): C
         system,
         messages,
         maxOutputTokens = null,
-      } = structuredClone({ ...request, signal: null, onDelta: null, onPartial: null });
+      } = structuredClone({ ...request, signal: null, onDelta: null, onPartial: null, onWait: null });
       requests.push({ system, messages, maxOutputTokens });
       const input = Math.ceil(JSON.stringify(messages).length / 5);
       const isCalling = toolCalls !== undefined && calls < toolCalls.times;

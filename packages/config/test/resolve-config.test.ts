@@ -105,11 +105,7 @@ describe("resolveConfig", () => {
     }
   });
 
-  it("says that OpenClaw's settings of memory search have no effect, and refuses what is beside them", async () => {
-    const memorySearch = { provider: "openai", query: { maxResults: 5 } };
-    const { notes } = await resolve({ file: { agents: { defaults: { memorySearch } } } });
-    expect(notes).toMatchObject([{ kind: "ignored", key: "agents.defaults.memorySearch", line: 4 }]);
-    expect(notes[0]?.message).toMatch(/^agents\.defaults\.memorySearch has no effect: /);
+  it("refuses keys beside OpenClaw's settings of memory search", async () => {
     await expect(resolve({ file: { agents: { defaults: { memorySearch: null } } } })).resolves.toMatchObject({});
     await expect(resolve({ file: { agents: { defaults: { thinking: "high" } } } })).rejects.toThrow(
       /"agents\.defaults\.thinking" is not a setting/,

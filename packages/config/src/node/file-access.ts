@@ -95,11 +95,19 @@ export interface BoundedFileOptions {
 }
 
 /**
- * Reads a whole file as text, within a limit. A pipe or a device is refused at once, because its content may never end.
+ * Reads a whole file as text, within a limit.
+ * @throws {ThroughlineError} as `readBoundedBytes`
+ */
+export function readBoundedFile(path: string, options: BoundedFileOptions): string {
+  return readBoundedBytes(path, options).toString("utf8");
+}
+
+/**
+ * Reads a whole file, within a limit. A pipe or a device is refused at once, because its content may never end.
  * @throws {ThroughlineError} FILE_UNREADABLE for a larger file and for anything but a regular file; else the system's
  * error
  */
-export function readBoundedFile(path: string, { what, mostBytes, remedy }: BoundedFileOptions): string {
+export function readBoundedBytes(path: string, { what, mostBytes, remedy }: BoundedFileOptions): Buffer {
   const refused = (why: string, more: { readonly remedy?: string } = {}): ThroughlineError => {
     const message = `The ${what} file ${JSON.stringify(path)} ${why}.`;
     return new ThroughlineError("FILE_UNREADABLE", message, { ...more, details: { path } });
@@ -117,7 +125,7 @@ export function readBoundedFile(path: string, { what, mostBytes, remedy }: Bound
     let length = 0;
     for (let read = -1; read !== 0 && length < bytes.length; length += read)
       read = readSync(descriptor, bytes, length, bytes.length - length, length);
-    return bytes.toString("utf8", 0, length);
+    return bytes.subarray(0, length);
   } finally {
     closeSync(descriptor);
   }
