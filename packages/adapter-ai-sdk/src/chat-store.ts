@@ -7,6 +7,7 @@ import {
   optionKinds,
   type OptionTable,
   renameSession,
+  tellListener,
   type UserDeletion,
 } from "@throughline/core/internal";
 import {
@@ -43,6 +44,12 @@ export interface StoredMessage {
 export interface ChatStoreOptions extends AdapterOptions, Pick<RunPolicyOptions, "sendPolicy"> {
   /** Returns the session of a chat, for sessions that other programs created. @default a session named by the id */
   readonly refOf?: ((chatId: string) => SessionRef) | undefined;
+  /**
+   * Receives the failure when `keepStream` cannot store its stream, also when the program left its promise. The promise
+   * rejects with the same error.
+   * @default none
+   */
+  readonly onStreamError?: ((failure: { readonly chatId: string; readonly error: unknown }) => void) | undefined;
   /** Is called for content of another program that a message cannot hold. @default none */
   readonly onLoss?: LiveItemsOptions["onLoss"] | undefined;
 }
@@ -139,8 +146,11 @@ export interface ChatStore {
    * Keeps a stream while it answers: its message is stored, and `resumeChat` of any process gives the text as it comes.
    * Pass the stream of `consumeSseStream`. The call sets `activeStreamId`, stores the whole message at the end, and
    * then sets it to null. It resolves when the stream has ended.
+   *
+   * A stream that cannot be stored calls `onStreamError`, and readers of `resumeChat` in this process end with an `error`
+   * chunk. The promise rejects too; it may be left alone, as the SDK does.
    * @throws {ThroughlineError} INPUT_INVALID for an argument; SESSION_BUSY while another program answers in the session
-   * @example consumeSseStream: ({ stream }) => chats.keepStream("trip", stream).catch(console.error)
+   * @example consumeSseStream: ({ stream }) => chats.keepStream("trip", stream)
    */
   keepStream(id: string, stream: ReadableStream<string>): Promise<void>;
   /**
@@ -164,6 +174,7 @@ const table: OptionTable<ChatStoreOptions> = {
   sendPolicy: runPolicyTable.sendPolicy,
   refOf: callback,
   onLoss: callback,
+  onStreamError: callback,
 };
 const saveTable: OptionTable<SaveChatOptions> = {
   chatId: required(text),
@@ -287,7 +298,7 @@ class Chats implements ChatStore {
 
   async deleteUser(given: { readonly dryRun?: boolean; readonly signal?: AbortSignal } = {}): Promise<UserDeletion> {
     assertKnownOptions<typeof given>("deleteUser", given, { dryRun: flag, signal });
-    const { store, clock, namespace } = adapterOptions(this.#options);
+    const { store, clock, namespace, agentId } = adapterOptions(this.#options);
     return await withSdkErrors(async () => {
       if (namespace === "")
         throw new ThroughlineError(
@@ -295,11 +306,22 @@ class Chats implements ChatStore {
           "deleteUser: the chat store has no namespace, so its chats are those of all users. Create it with `namespace`.",
           { outcome: "not-applied" },
         );
-      return await deleteUser(store, { namespace, keyPrefix: null }, { ...given, clock, timeoutMs: 0 });
+      return await deleteUser(
+        store,
+        { namespace, keyPrefix: null },
+        { ...given, agentIds: [agentId], clock, timeoutMs: 0 },
+      );
     });
   }
 
-  async keepStream(id: string, stream: ReadableStream<string>): Promise<void> {
+  keepStream(id: string, stream: ReadableStream<string>): Promise<void> {
+    const kept = this.#keepStream(id, stream);
+    // The SDK does not wait for this promise. Node ends a process at an unhandled rejection.
+    kept.catch((error: unknown) => tellListener(this.#options.onStreamError, { chatId: id, error }));
+    return kept;
+  }
+
+  async #keepStream(id: string, stream: ReadableStream<string>): Promise<void> {
     assertArgument("keepStream", "id", id, text);
     assertArgument("keepStream", "stream", stream, objectWith("getReader"));
     const read = await readMessages();

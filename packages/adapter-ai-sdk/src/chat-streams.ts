@@ -52,6 +52,10 @@ export class ChatStreams {
     this.#kept.set(chatId, kept);
     try {
       await kept.run(stream, read);
+    } catch (error) {
+      // Nothing will end the stream in the store, so its lease must.
+      this.#live.stop(JSON.stringify(this.#logs.refOf(chatId)), streamId);
+      throw error;
     } finally {
       if (this.#kept.get(chatId) === kept) this.#kept.delete(chatId);
     }
@@ -69,8 +73,8 @@ export class ChatStreams {
     let id: unknown = null;
     const read = async (): Promise<Growth> => {
       const growth =
-        isHere && !kept.isOver
-          ? { last: kept.message, isActive: true }
+        isHere && (!kept.isOver || kept.hasFailed)
+          ? { last: kept.message, isActive: !kept.isOver }
           : await this.#read(chatId, { streamId, messageId: id });
       id ??= growth.last?.["role"] === "assistant" ? growth.last["id"] : null;
       return growth;
@@ -78,7 +82,8 @@ export class ChatStreams {
     const changes = isHere
       ? kept.changes()
       : (store.watch?.watch(this.#logs.refOf(chatId), { afterSeq: view.lastSeq, signal: either }) ?? null);
-    return streamOf(chunksOf({ read, changes, clock, signal: either, stop: () => ended.abort() }), either, ended);
+    const chunks = chunksOf({ read, changes, clock, signal: either, stop: () => ended.abort() });
+    return streamOf(isHere ? withFailure(chunks, kept) : chunks, either, ended);
   }
 
   /** Returns what a dead stream has left of its message; null when no stream died. */
@@ -153,6 +158,17 @@ function withMessage(stored: readonly StoredText[], message: Fields | null): Sav
   const all = text === null ? texts : at < 0 ? [...texts, text] : texts.with(at, text);
   const ids = new Set<unknown>(stored.map(({ id }) => id));
   return { texts: all, ids: message === null ? ids : ids.add(message["id"]) };
+}
+
+/** A browser sees this sentence, whatever the store said. */
+const notStored = "The reply could not be stored.";
+
+async function* withFailure(
+  chunks: AsyncGenerator<MessageChunk, void>,
+  kept: KeptStream,
+): AsyncGenerator<MessageChunk, void> {
+  yield* chunks;
+  if (kept.hasFailed) yield { type: "error", errorText: notStored };
 }
 
 function streamOf(

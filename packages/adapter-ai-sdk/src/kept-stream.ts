@@ -31,6 +31,7 @@ export class KeptStream {
   #message: Fields | null = null;
   #settled = "";
   #isOver = false;
+  #hasFailed = false;
   #changed = Promise.withResolvers<void>();
 
   constructor(streamId: string, target: StreamTarget, clock: Clock) {
@@ -46,6 +47,11 @@ export class KeptStream {
   /** Is true once the message is stored, or another stream or none was saved. */
   get isOver(): boolean {
     return this.#isOver;
+  }
+
+  /** Is true when the message could not be stored whole. */
+  get hasFailed(): boolean {
+    return this.#hasFailed;
   }
 
   /** Yields each time the message has grown. */
@@ -69,6 +75,9 @@ export class KeptStream {
       await this.#keep(
         read({ ...(message === null ? {} : { message }), stream: sourceOf(first.value, messageId, chunks) }),
       );
+    } catch (error) {
+      this.#hasFailed = true;
+      throw error;
     } finally {
       this.stop();
       await stream.cancel().catch(() => {});

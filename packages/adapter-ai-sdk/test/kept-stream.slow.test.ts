@@ -8,7 +8,9 @@ import {
   type UIMessageChunk,
 } from "ai";
 import { describe, expect, it } from "vitest";
+import { ThroughlineError } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
+import { replaceMembers } from "@throughline/test-kit";
 import { type ChatStore, createChatStore, type StoredMessage } from "../src/chat-store.ts";
 import { user } from "./chat-server.ts";
 import { scripted, say, toolCall } from "./scripted-model.ts";
@@ -48,7 +50,7 @@ async function answer(
 }
 
 async function reader(chats: ChatStore, onText: (text: string) => void = () => {}): Promise<readonly UIMessageChunk[]> {
-  await expect.poll(async () => (await chats.findChat("c"))?.activeStreamId, { timeout: 4000 }).toBeTypeOf("string");
+  await expect.poll(async () => (await chats.findChat("c"))?.activeStreamId).toBeTypeOf("string");
   const stream = (await chats.resumeChat("c")) ?? expect.unreachable("no stream answers");
   const chunks: UIMessageChunk[] = [];
   let text = "";
@@ -121,6 +123,37 @@ describe("keepStream", () => {
     expect(long.startsWith(textOf(await chunks))).toBe(true);
     expect((await chats.loadChat<StoredMessage>("c")).map(({ id }) => id)).toEqual(["u1", "u2"]);
     expect(await store.partials?.read(chats.sessionOf("c"))).toBeNull();
+  });
+
+  it("reports a reply that cannot be stored to the program and its readers, and leaves the process alone", async () => {
+    const store = createMemoryStore();
+    const failures: unknown[] = [];
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => void unhandled.push(reason);
+    process.on("unhandledRejection", note);
+    const { model } = scripted(createMemoryStore(), [say(long)], {}, 5);
+    let isBroken = false;
+    const broken = replaceMembers(store, {
+      append: async (...args: Parameters<typeof store.append>) => {
+        if (isBroken) throw new ThroughlineError("STORE_IO", "no space on secret.host", { outcome: "unknown" });
+        return store.append(...args);
+      },
+    });
+    const chats = createChatStore({ store: broken, onStreamError: (failure) => failures.push(failure) });
+    const result = streamText({ model, prompt: "Go" });
+    // This is how the SDK documents the option: nobody waits for the promise.
+    const response = result.toUIMessageStreamResponse({
+      generateMessageId: () => "a1",
+      consumeSseStream: ({ stream }) => chats.keepStream("c", stream),
+    });
+    void response.text();
+    const chunks = reader(chats, () => (isBroken = true));
+    expect((await chunks).at(-1)).toEqual({ type: "error", errorText: "The reply could not be stored." });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    process.off("unhandledRejection", note);
+    expect(unhandled).toEqual([]);
+    expect(failures).toMatchObject([{ chatId: "c", error: { cause: { code: "STORE_IO" } } }]);
+    expect(textOf(await chunks)).toBe(long);
   });
 
   it("refuses to begin while another program answers in the session", async () => {

@@ -170,7 +170,7 @@ describe.each([
     const routes = routesOf(chats, model, forModel);
     const first = new ChatPage([], fetchOf(routes));
     const sending = first.sendMessage({ text: "Hello" });
-    await expect.poll(() => textOf(first).length, { timeout: 5000 }).toBeGreaterThan(300);
+    await expect.poll(() => textOf(first).length).toBeGreaterThan(300);
     await first.stop();
     await sending;
     // The page is loaded again while the model answers.
@@ -206,7 +206,7 @@ describe.each([false, true])("the SDK's approval example, forModel %s", (forMode
     expect(part).toMatchObject({ state: "approval-requested", toolCallId: "t1" });
     const { approval } = part as unknown as { readonly approval: { readonly id: string } };
     await page.addToolApprovalResponse({ id: approval.id, approved });
-    await expect.poll(() => textOf(page), { timeout: 5000 }).toBe("Done.");
+    await expect.poll(() => textOf(page)).toBe("Done.");
     await expect.poll(async () => (await chats.findChat("c"))?.activeStreamId).toBeNull();
     const state = approved ? "output-available" : "output-denied";
     expect(page.lastMessage?.parts.find(({ type }) => type === "tool-clock")).toMatchObject({ state });

@@ -7,6 +7,7 @@ import process from "node:process";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { createSqliteStore } from "@throughline/store-sqlite";
+import { LateTimers } from "@throughline/test-kit";
 import { expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
 import { createChatStore } from "../src/chat-store.ts";
@@ -42,6 +43,7 @@ it("a stream ends within 2 s after the process that answers is killed", async ()
   try {
     await once(child.stdout, "data");
     await using store = createSqliteStore({ path });
+    using timers = new LateTimers();
     const chats = createChatStore({ store });
     expect((await chats.listChats()).chats[0]?.activeStreamId).toBe("s1");
     const stream = (await chats.resumeChat("c")) ?? expect.unreachable("nothing is being answered");
@@ -55,7 +57,7 @@ it("a stream ends within 2 s after the process that answers is killed", async ()
       await ended;
       killedAtMs = Date.now();
     }
-    expect(Date.now() - killedAtMs).toBeLessThan(2000);
+    expect(Date.now() - killedAtMs).toBeLessThan(2000 + 2 * timers.mostMs);
     expect(types.at(-1)).toBe("finish");
     expect(await chats.resumeChat("c")).toBeNull();
     expect((await chats.listChats()).chats[0]?.activeStreamId).toBeNull();
@@ -75,8 +77,9 @@ it("another process reads text at most 2 s behind, and keeps it after the proces
   try {
     const given: { readonly atMs: number; readonly characters: number }[] = [];
     createInterface({ input: child.stdout }).on("line", (line) => given.push(JSON.parse(line) as (typeof given)[0]));
-    await expect.poll(() => given.length, { timeout: 20_000 }).toBeGreaterThan(50);
+    await expect.poll(() => given.length).toBeGreaterThan(50);
     await using store = createSqliteStore({ path });
+    using timers = new LateTimers();
     const chats = createChatStore({ store });
     const stream = (await chats.resumeChat("c")) ?? expect.unreachable("nothing is being answered");
     let text = "";
@@ -93,8 +96,11 @@ it("another process reads text at most 2 s behind, and keeps it after the proces
       await ended;
       killedAtMs = Date.now();
     }
-    expect(behindMs).toBeLessThan(2000);
-    expect(Date.now() - (killedAtMs ?? 0)).toBeLessThan(2000);
+    const endedMs = Date.now() - (killedAtMs ?? 0);
+    // A busy machine delays this reader, and the writer: it gives a word every 20 ms.
+    const lateMs = timers.mostMs + Math.max(...given.map(({ atMs }, at) => atMs - (given[at - 1]?.atMs ?? atMs)));
+    expect(behindMs).toBeLessThan(2000 + 2 * lateMs);
+    expect(endedMs).toBeLessThan(2000 + 2 * lateMs);
     const left = await chats.loadChat("c");
     expect(left).toHaveLength(2);
     expect(left.at(-1)?.parts.at(-1)).toEqual({ type: "text", text, state: "done" });

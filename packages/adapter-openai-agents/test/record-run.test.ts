@@ -223,15 +223,13 @@ describe("recordRun", () => {
       // The lease of the killed run is short.
       const agent = scriptedAgent([[answer("You were charged once.")]]);
       await expect
-        .poll(
-          () =>
-            recordRun(runner, session)
-              .run(agent, "was I charged?", { session })
-              .then(
-                () => "ran",
-                () => "busy",
-              ),
-          { timeout: 20_000 },
+        .poll(() =>
+          recordRun(runner, session)
+            .run(agent, "was I charged?", { session })
+            .then(
+              () => "ran",
+              () => "busy",
+            ),
         )
         .toBe("ran");
       expect(await outline(session)).toBe("user function_call function_call_result user assistant");

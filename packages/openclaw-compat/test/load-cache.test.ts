@@ -24,7 +24,7 @@ function counting(store: SessionStore): { readonly store: SessionStore; readonly
 
 /** Waits until the store can say whether something changed: not while a change is on its way to its derived files. */
 async function settled({ store }: Pick<CompatFixture, "store">): Promise<void> {
-  await expect.poll(() => store.entriesMark?.({ agentId: "main" }), { timeout: 5000 }).not.toBeNull();
+  await expect.poll(() => store.entriesMark?.({ agentId: "main" })).not.toBeNull();
 }
 
 describe.each(["jsonl", "sqlite"] as const)("the cache of loaded stores over %s", (kind) => {
@@ -117,7 +117,7 @@ describe("the cache of loaded stores", () => {
     await label();
     await settled(fixture);
     const path = `${fixture.folder}/agents/main/sessions/sessions.json`;
-    await expect.poll(() => readFileSync(path, "utf8"), { timeout: 5000 }).toContain('"label": "a"');
+    await expect.poll(() => readFileSync(path, "utf8")).toContain('"label": "a"');
     await pause(100);
     expect([await label(), await label()]).toEqual(["a", "a"]);
     const text = readFileSync(path, "utf8").replace('"label": "a"', '"label": "b"');
