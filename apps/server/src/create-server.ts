@@ -11,6 +11,7 @@ import {
   closeParts,
   createApiParts,
   createFindings,
+  createLocalToken,
   createServices,
   loadTokens,
   nodeExchange,
@@ -18,15 +19,22 @@ import {
   stopServing,
   type TokenStore,
 } from "@throughline/http-api/internal";
+import { systemClock } from "@throughline/core/internal";
 import { answerClientErrors } from "./http/client-errors.ts";
 import { type Connections, trackConnections } from "./http/connections.ts";
 import { type MountedGateway, mountGateway } from "./mount-gateway.ts";
+import { openPageFiles } from "./page/page-files.ts";
+import { createPage, type Page } from "./page/page-neighbor.ts";
 import type { ServerOptions } from "./server-options.ts";
 
 export interface Server {
   /** States the bound port too, because port 0 selects a free port: `http://127.0.0.1:4788`. */
   readonly url: string;
   readonly tokens: TokenStore;
+  /** Is the text of the token in memory; null without `localToken`. */
+  readonly localToken: string | null;
+  /** Returns the milliseconds since the last request ended; 0 while an answer is open. */
+  idleMs(): number;
   /** Exempts a token from the rate limits of this node. The programs of the server's machine use such a token. */
   exempt(tokenId: string): void;
   /** Makes readiness report `draining` and ends event streams. The server still answers requests. */
@@ -64,6 +72,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
   return {
     url: `http://${host.includes(":") ? `[${host}]` : host}:${boundPort}`,
     tokens: parts.context.tokens,
+    localToken: opened.localToken,
+    idleMs: connections.idleMs,
     exempt: (tokenId) => {
       parts.rates.exempt(tokenId);
       gateway?.exempt(tokenId);
@@ -74,6 +84,8 @@ export async function createServer(options: ServerOptions): Promise<Server> {
 }
 
 interface OpenedApi {
+  readonly localToken: string | null;
+  readonly page: Page | null;
   readonly parts: ApiParts;
   readonly gateway: MountedGateway | null;
 }
@@ -81,17 +93,24 @@ interface OpenedApi {
 async function openApi(options: ServerOptions): Promise<OpenedApi> {
   const { host = "127.0.0.1", allowedHosts = [] } = options;
   const upstreams = options.gateway === undefined ? null : upstreamsOf(options.gateway);
+  // Before the store is opened: without the page there is no server to close again.
+  const page = options.inspect === undefined ? null : createPage(await openPageFiles(options.inspect));
   const findings = createFindings();
   const store = await options.openStore((event) => findings.take(event));
-  const services = createServices({ ...options, store, findings });
+  const { localToken: rights, ...rest } = options;
+  const nowMs = (options.clock ?? systemClock).nowMs();
+  const localToken = rights === undefined ? null : createLocalToken(rights, nowMs);
+  const services = createServices({ ...rest, store, findings, ...(localToken === null ? {} : { localToken }) });
   const gateway = await mountGateway(options, upstreams, services);
   // A wildcard address such as 0.0.0.0 is never a host name that a client sends, so it allows nothing.
   const bound = host === "0.0.0.0" || host === "::" ? [] : [host.includes(":") ? `[${host}]` : host];
   const allowed = { ...options, allowedHosts: [...bound, ...allowedHosts] };
-  return { parts: createApiParts(services, allowed, gateway?.handlers ?? null), gateway };
+  const parts = createApiParts(services, allowed, gateway?.handlers ?? null);
+  if (localToken !== null) parts.rates.exempt(localToken.info.id);
+  return { parts, gateway, page, localToken: localToken?.text ?? null };
 }
 
-function createHttp({ parts, gateway }: OpenedApi): HttpServer {
+function createHttp({ parts, gateway, page }: OpenedApi): HttpServer {
   const { headerBytes, bodyMs } = parts.context.limits;
   const http = createHttpServer({
     maxHeaderSize: headerBytes,
@@ -106,7 +125,8 @@ function createHttp({ parts, gateway }: OpenedApi): HttpServer {
   for (const event of ["request", "checkContinue"] as const)
     http.on(event, (request: IncomingMessage, response: ServerResponse) => {
       clientErrors.began(response);
-      void answerRequest(parts, nodeExchange(request, response), gateway?.neighborOf(request, response));
+      const neighbor = page?.neighborOf(request, response) ?? gateway?.neighborOf(request, response);
+      void answerRequest(parts, nodeExchange(request, response), neighbor);
     });
   // With the default limit, Node silently drops every header after the 2,000th.
   http.maxHeadersCount = 0;

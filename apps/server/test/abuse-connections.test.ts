@@ -42,7 +42,7 @@ describe("sizes and framing", () => {
       sent += 1;
       if (!socket.write(piece)) await new Promise((resolve) => setTimeout(resolve, 5));
     }
-    await expect.poll(() => isClosed, { timeout: 5000 }).toBe(true);
+    await expect.poll(() => isClosed).toBe(true);
     expect(answerOf({ text })).toEqual([413, "REQUEST_TOO_LARGE"]);
     await small.close();
   });
@@ -89,7 +89,7 @@ describe("sizes and framing", () => {
       socket.on("close", () => (isClosed = true));
       socket.write(headOf("POST", path, [`authorization: Bearer ${short.token}`, json, `content-length: ${bytes}`]));
       const dripping = setInterval(() => socket.write("x"), 50);
-      await expect.poll(() => isClosed, { timeout: 5000 }).toBe(true);
+      await expect.poll(() => isClosed).toBe(true);
       clearInterval(dripping);
       expect(answerOf({ text })).toEqual([408, "REQUEST_TIMEOUT"]);
       await short.close();
@@ -122,7 +122,7 @@ describe("sizes and framing", () => {
       socket.on("close", () => (closedMs = performance.now() - beganMs));
       socket.write(head);
       const dripping = setInterval(() => socket.write("x"), everyMs);
-      await expect.poll(() => closedMs, { timeout: 20_000 }).toBeGreaterThan(0);
+      await expect.poll(() => closedMs).toBeGreaterThan(0);
       clearInterval(dripping);
       expect([answerOf({ text })[0], closedMs < 15_000]).toEqual([status, true]);
       await new Promise((resolve) => setTimeout(resolve, 500));
@@ -152,7 +152,7 @@ describe("streams", () => {
     socket.on("close", () => (isClosed = true));
     socket.on("data", (chunk) => (text = (text + String(chunk)).slice(-200)));
     socket.resume();
-    await expect.poll(() => isClosed, { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => isClosed).toBe(true);
     expect(text).toContain("event: lagged\ndata: {}\n\n");
     expect(serving.log()).not.toContain("failed");
   });

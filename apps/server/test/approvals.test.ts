@@ -1,7 +1,7 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { cp, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock } from "@throughline/core/internal";
 import { createSessions } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
@@ -12,12 +12,19 @@ import { type Answered, serve, type Serving } from "./serving.ts";
 
 vi.setConfig({ testTimeout: 120_000 });
 
+let killed = "";
 let folder = "";
 let serving: Serving;
-/** A program on this machine was killed at the question about two calls; the server has the same database. */
+/** A program on this machine was killed at the question about two calls. */
+beforeAll(async () => {
+  killed = await mkdtemp(join(tmpdir(), "approvals-killed-"));
+  await killAtQuestion("sqlite", killed, 0);
+});
+afterAll(() => rm(killed, { recursive: true, force: true }));
+/** The server has a copy of its database. */
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "approvals-"));
-  await killAtQuestion("sqlite", folder, 0);
+  await cp(killed, folder, { recursive: true });
   const path = join(folder, "sessions.db");
   serving = await serve({ openStore: (onEvent) => createSqliteStore({ path, onEvent }) });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryStore } from "@throughline/store-memory";
+import { testSize } from "../../../tools/test-size.ts";
 import { serve } from "./serving.ts";
 import type { ForeignHost } from "./start-server.ts";
 
@@ -33,15 +34,16 @@ describe.each(["hono", "express"] as const)("the API mounted in %s", (host: Fore
     await serving.close();
   });
 
-  it("takes a body of 30 MiB and gives it back", { tags: ["slow"] }, async () => {
+  const mebibytes = testSize({ short: 4, long: 30 });
+  it(`takes a body of ${mebibytes} MiB and gives it back`, { tags: ["slow"] }, async () => {
     const serving = await serve({}, host);
     const text = "x".repeat(1024 * 1024);
     await serving.begin(
       "large",
-      Array.from({ length: 30 }, () => ({ type: "note", text })),
+      Array.from({ length: mebibytes }, () => ({ type: "note", text })),
     );
     const exported = await serving.ask("GET", "/sessions/large/export");
-    expect([exported.status, exported.text.split(text).length - 1]).toEqual([200, 30]);
+    expect([exported.status, exported.text.split(text).length - 1]).toEqual([200, mebibytes]);
     await serving.close();
   });
 });

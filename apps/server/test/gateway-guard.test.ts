@@ -250,10 +250,10 @@ describe("an overflow", () => {
     const at = await start({}, { openStore: () => leaving.store }, { spoolFolder: folder });
     leaving.leave("fails");
     expect((await post(at, "anthropic/v1/messages", anthropicRequest)).answer.status).toBe(200);
-    await expect.poll(() => readdirSync(folder), { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(() => readdirSync(folder)).toHaveLength(1);
     leaving.comeBack();
     await assertBothKept(at);
-    await expect.poll(() => readdirSync(folder), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => readdirSync(folder)).toEqual([]);
     rmSync(folder, { recursive: true });
   });
 });

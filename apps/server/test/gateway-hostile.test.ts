@@ -1,5 +1,6 @@
 import { createServer, type Server as NetServer, type Socket } from "node:net";
 import { gzipSync } from "node:zlib";
+import { LateTimers } from "@throughline/test-kit";
 import { afterEach, describe, expect, it } from "vitest";
 import { type GatewayServing, serveGateway, sha256 } from "./gateway-serving.ts";
 import { connectTo, headOf, sendRaw } from "./raw-socket.ts";
@@ -81,7 +82,7 @@ describe("bodies", () => {
 
   it.each(["record", "guard"])(
     "with a message above the limit of a record are given back in %s mode",
-    { tags: ["slow"], timeout: 60_000 },
+    { tags: ["slow"] },
     async (mode) => {
       const gateway = await serveGateway(
         { fallback: () => "Well.", models: { "*": { windowTokens: 1e9 } } },
@@ -261,7 +262,7 @@ describe("upstreams", () => {
         502,
         { type: "error", error: { type: "api_error" } },
       ]);
-      await expect.poll(async () => outcomes(gateway), { timeout: 5000 }).toEqual(["failed"]);
+      await expect.poll(async () => outcomes(gateway)).toEqual(["failed"]);
     }
   });
 
@@ -284,7 +285,7 @@ describe("upstreams", () => {
     const answer = await ask(gateway);
     expect(answer.status).toBe(200);
     await expect(answer.text()).rejects.toThrow("terminated");
-    await expect.poll(async () => outcomes(gateway), { timeout: 5000 }).toEqual(["partial"]);
+    await expect.poll(async () => outcomes(gateway)).toEqual(["partial"]);
   });
 
   it("that say more than they announced are cut at the announced length, and what follows is no other answer", async () => {
@@ -313,11 +314,12 @@ describe("upstreams", () => {
       answering.catch(() => {});
       await expect.poll(() => asked).not.toBe(null);
       await new Promise((resolve) => setTimeout(resolve, 100));
+      using timers = new LateTimers();
       const goneMs = performance.now();
       abort.abort();
-      await expect.poll(() => left, { timeout: 5000 }).toBeGreaterThan(0);
-      expect(left - goneMs).toBeLessThan(1000);
-      await expect.poll(async () => outcomes(gateway), { timeout: 5000 }).toEqual(["aborted"]);
+      await expect.poll(() => left).toBeGreaterThan(0);
+      expect(left - goneMs).toBeLessThan(1000 + 2 * timers.mostMs);
+      await expect.poll(async () => outcomes(gateway)).toEqual(["aborted"]);
     },
   );
 
@@ -331,7 +333,7 @@ describe("upstreams", () => {
     );
     const answer = await ask(gateway);
     expect(sha256(Buffer.from(await answer.arrayBuffer()))).toBe(sha256(Buffer.from(text)));
-    await expect.poll(async () => outcomes(gateway), { timeout: 10_000 }).toEqual(["answered"]);
+    await expect.poll(async () => outcomes(gateway)).toEqual(["answered"]);
   });
 
   it("are read no faster than the client reads", { tags: ["slow"] }, async () => {
@@ -357,10 +359,13 @@ describe("upstreams", () => {
     );
     await new Promise((resolve) => socket.once("data", resolve));
     socket.pause();
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    const before = sent;
-    await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(sent).toBe(before);
+    // On a busy machine the buffers on the way are full later.
+    const sentMeanwhile = async (): Promise<number> => {
+      const before = sent;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return sent - before;
+    };
+    await expect.poll(sentMeanwhile).toBe(0);
     expect(sent).toBeLessThan(32 * 1024 * 1024);
     socket.destroy();
   });

@@ -8,6 +8,7 @@ import type { StoredRecord } from "@throughline/core";
 import type { GatewayMode } from "@throughline/server";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
 
 let folder = "";
@@ -28,7 +29,7 @@ afterEach(async () => {
 
 /** @param appendMs how long the store takes for the records of a call */
 async function start(mode: GatewayMode, appendMs: number): Promise<string> {
-  const script = join(import.meta.dirname, "served-gateway.ts");
+  const script = bundledWorker(new URL("./served-gateway.ts", import.meta.url));
   child = fork(script, [folder, mode, provider.url, token, String(appendMs)]);
   const [served] = (await once(child, "message")) as [{ readonly url: string; readonly token: string }];
   token = served.token;
@@ -72,10 +73,10 @@ describe("a call that a client heard to its end", () => {
     // In stateful mode the store itself has the call by then.
     if (mode !== "stateful") expect((await stored()).texts).not.toContain("Heard to its end.");
     await start(mode, 0);
-    await expect.poll(stored, { timeout: 20_000 }).toMatchObject({
+    await expect.poll(stored).toMatchObject({
       texts: expect.stringMatching(/Will it last\?.*Heard to its end\./) as string,
       exchanges: 1,
     });
-    await expect.poll(() => readdirSync(join(folder, "spool")), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => readdirSync(join(folder, "spool"))).toEqual([]);
   });
 });

@@ -46,7 +46,7 @@ describe("an answer of an upstream", () => {
       const raw = await start();
       raw.answerWith(({ socket }) => socket.write(bytes));
       expect(await ask(raw)).toMatch(/^HTTP\/1\.1 502 [^]*"type":"api_error"/);
-      await expect.poll(() => raw.outcomes(), { timeout: 5000 }).toEqual(["failed"]);
+      await expect.poll(() => raw.outcomes()).toEqual(["failed"]);
       raw.answerWith(({ socket }) => socket.write(answerBytes(reply)));
       expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 /);
     },
@@ -63,7 +63,7 @@ describe("an answer of an upstream", () => {
       expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 Caf\xe9\r\nx-name: \x80\xff \xc3\xa9\r\n/);
       raw.answerWith(({ socket }) => socket.write(answerBytes(reply, "HTTP/1.1 200 O\x01K")));
       expect(await ask(raw)).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*Well\./);
-      await expect.poll(() => raw.outcomes(), { timeout: 5000 }).toEqual(["answered", "answered"]);
+      await expect.poll(() => raw.outcomes()).toEqual(["answered", "answered"]);
     },
   );
 
@@ -75,7 +75,7 @@ describe("an answer of an upstream", () => {
     const content = Array.from({ length: 400_000 }, (_, index) => index.toString(36)).join(" ");
     const body = gzipSync(JSON.stringify({ ...question, messages: [{ role: "user", content }] }));
     expect(await ask(raw, { lines: ["content-encoding: gzip"], body })).toMatch(/^HTTP\/1\.1 (?:400|502) /);
-    await expect.poll(async () => (await raw.outcomes()).length, { timeout: 5000 }).toBe(1);
+    await expect.poll(async () => (await raw.outcomes()).length).toBe(1);
   });
 
   it("that quotes credentials is stored without them", { tags: ["slow"] }, async () => {
@@ -91,7 +91,7 @@ describe("an answer of an upstream", () => {
       headers: { "x-api-key": token },
       body: JSON.stringify(question),
     });
-    await expect.poll(async () => (await raw.outcomes()).length, { timeout: 5000 }).toBe(2);
+    await expect.poll(async () => (await raw.outcomes()).length).toBe(2);
     const sessions = await serving.ask("GET", "/sessions", { token });
     const keys = (sessions.body["items"] as readonly { readonly key: string }[]).map(({ key }) => key);
     const records = await Promise.all(
@@ -189,7 +189,7 @@ describe("a request", () => {
       body: JSON.stringify(question),
     });
     expect(raw.heard[0]?.head).toContain(`POST /v1/messages${query} `);
-    await expect.poll(async () => (await raw.outcomes()).length, { timeout: 5000 }).toBe(1);
+    await expect.poll(async () => (await raw.outcomes()).length).toBe(1);
     const sessions = await serving.ask("GET", "/sessions", { token });
     const [{ key } = { key: "" }] = sessions.body["items"] as readonly { readonly key: string }[];
     const { text } = await serving.ask("GET", `/sessions/${key}/records?limit=500`, { token });
@@ -249,7 +249,7 @@ describe("a request", () => {
         const path = `${serving.url}/api/v1/sessions/${session}/calls/${call}/request?payload=bytes`;
         const given = async (): Promise<string> =>
           (await fetch(path, { headers: { authorization: `Bearer ${token}` } })).text();
-        await expect.poll(given, { timeout: 5000 }).toBe(body);
+        await expect.poll(given).toBe(body);
       }
       expect(raw.heard.map(({ body }) => body.toString())).toEqual(bodies);
     },

@@ -26,7 +26,7 @@ async function logOf(
     (await found())
       .map(({ record }) => record as Readonly<Record<string, unknown>>)
       .filter(({ customType }) => customType === "throughline.exchange");
-  await expect.poll(async () => (await exchanges()).length, { timeout: 10_000 }).toBe(calls);
+  await expect.poll(async () => (await exchanges()).length).toBe(calls);
   // What is usual is left out.
   const data = (await exchanges()).map((exchange) => ({
     callId: String(exchange["id"]).replace(/^x-/, ""),

@@ -43,9 +43,7 @@ async function send(call: Call): Promise<{ readonly session: string; readonly ke
   const key = answer.headers.get("throughline-session") ?? "";
   const id = answer.headers.get("throughline-call") ?? "";
   // The next call of a client comes when this one is stored.
-  await expect
-    .poll(async () => (await gateway.serving.ask("GET", `/sessions/${key}/calls/${id}`)).status, { timeout: 10_000 })
-    .toBe(200);
+  await expect.poll(async () => (await gateway.serving.ask("GET", `/sessions/${key}/calls/${id}`)).status).toBe(200);
   return { session: key.replace(/^agent:main:gateway:direct:[a-z0-9]+-/, ""), key, reply };
 }
 

@@ -53,7 +53,7 @@ async function wait(at: GatewayServing): Promise<{ readonly key: string; readonl
   const key = (await at.calls(1))[0]?.session ?? "";
   const { body } = await at.serving.ask("POST", `/sessions/${key}/turns`, { body: { owner: "x", leaseMs: 600_000 } });
   await ask(at, more);
-  await expect.poll(files, { timeout: 10_000 }).toHaveLength(1);
+  await expect.poll(files).toHaveLength(1);
   const release = async (): Promise<void> => {
     await at.serving.ask("POST", `/sessions/${key}/turns/${String(body["fence"])}/close`, { body: {} });
   };
@@ -74,7 +74,7 @@ describe("a call that waits in the spool", () => {
     const redacted = await at.serving.ask("POST", `/sessions/${key}/redact`, { body });
     expect([redacted.status, redacted.body["spooledCalls"]]).toEqual([200, 1]);
     await release();
-    await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(files).toEqual([]);
     const calls = await at.calls(2);
     expect(new Set(calls.map(({ session }) => session))).toEqual(new Set([key]));
     expect(holding()).toEqual([]);
@@ -100,7 +100,7 @@ describe("a call that waits in the spool", () => {
     expect(files()).toHaveLength(1);
     await other.remove({ ...ref, key }, { purge: true });
     const at = await start();
-    await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(files).toEqual([]);
     expect((await at.serving.ask("GET", "/sessions")).body["count"]).toBe(0);
     expect(holding()).toEqual([]);
     const metrics = await fetch(`${at.serving.url}/metrics`, {
@@ -135,7 +135,7 @@ it("a call that is answered while its session is purged does not bring it back",
   await expect.poll(() => at.simulator.requests.length).toBe(2);
   await at.serving.ask("DELETE", `/sessions/${key}?purge=true&force=true`);
   await answering;
-  await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+  await expect.poll(files).toEqual([]);
   expect((await at.serving.ask("GET", "/sessions")).body["count"]).toBe(0);
   expect(holding()).toEqual([]);
 });

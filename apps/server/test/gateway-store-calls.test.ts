@@ -332,7 +332,7 @@ describe("a session that another process changes meanwhile", () => {
         const all = await Promise.all((await sessionKeys()).map(recordsOf));
         return JSON.stringify(all).includes("Both say this first.");
       };
-      await expect.poll(isAsked, { timeout: 10_000 }).toBe(true);
+      await expect.poll(isAsked).toBe(true);
       await other.say("Both say this first.", there);
       await slow;
       const keys = [...(await one.stored()), ...(await other.stored())];

@@ -109,7 +109,7 @@ describe("spool", () => {
       leaving.leave(how);
       for (const text of ["first", "second", "third"]) expect(await ask(serving, text)).toMatch(/^Said/);
       // What was done although it says it was not is found in the log, and its file goes at once.
-      if (how !== "forgets") await expect.poll(files, { timeout: 10_000 }).toHaveLength(3);
+      if (how !== "forgets") await expect.poll(files).toHaveLength(3);
       expect(statSync(folder).mode & 0o777).toBe(0o700);
       for (const name of files()) {
         expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
@@ -120,9 +120,9 @@ describe("spool", () => {
       );
 
       leaving.comeBack();
-      await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+      await expect.poll(files).toEqual([]);
       await assertKept(serving, 4);
-      await expect.poll(() => readiness(serving), { timeout: 5000 }).toBe("ready\n");
+      await expect.poll(() => readiness(serving)).toBe("ready\n");
       const order: string[] = [];
       for (const { session } of (await serving.calls(4)).slice(0, 1))
         for await (const { records } of inner.read({ namespace: "", agentId: "main", key: session }))
@@ -144,7 +144,7 @@ describe("spool", () => {
     const path = `/sessions/${call?.session}/turns`;
     const { body } = await serving.serving.ask("POST", path, { body: { owner: "another", leaseMs: 60_000 } });
     await ask(serving, "between");
-    await expect.poll(() => readiness(serving), { timeout: 10_000 }).toBe("degraded\n");
+    await expect.poll(() => readiness(serving)).toBe("degraded\n");
     expect(files()).toHaveLength(1);
     // Whoever has calls in other sessions does not notice.
     const held = history;
@@ -152,12 +152,12 @@ describe("spool", () => {
     const other = await ask({ ...serving, token: await tokenOf(serving) }, "elsewhere");
     expect(other).toMatch(/^Said /);
     await serving.calls(2);
-    await expect.poll(files, { timeout: 10_000 }).toHaveLength(1);
+    await expect.poll(files).toHaveLength(1);
     expect(await readiness(serving)).toBe("degraded\n");
     history = held;
     const closed = await serving.serving.ask("POST", `${path}/${String(body["fence"])}/close`, { body: {} });
     expect(closed.status).toBe(200);
-    await expect.poll(() => readiness(serving), { timeout: 10_000 }).toBe("ready\n");
+    await expect.poll(() => readiness(serving)).toBe("ready\n");
     await serving.calls(3);
     expect(files()).toEqual([]);
   });
@@ -166,14 +166,14 @@ describe("spool", () => {
     const first = await start();
     leaving.leave("fails");
     for (const text of ["first", "second", "third"]) await ask(first, text);
-    await expect.poll(files, { timeout: 10_000 }).toHaveLength(3);
+    await expect.poll(files).toHaveLength(3);
     await first.serving.server.close();
     const [broken = ""] = files().toSorted();
     truncateSync(join(folder, broken), 700);
     writeFileSync(join(folder, "000-half.call.tmp"), "half");
     leaving.comeBack();
     const next = await start();
-    await expect.poll(files, { timeout: 10_000 }).toEqual([`${broken}.failed`]);
+    await expect.poll(files).toEqual([`${broken}.failed`]);
     const keys = (await inner.list({ namespace: "" })).sessions.map(({ ref }) => ref);
     const said: unknown[] = [];
     for await (const { records } of inner.read(keys[0] as never))
@@ -192,10 +192,10 @@ describe("spool", () => {
     expect(await readiness(serving)).not.toBe("ready\n");
     expect(await metricsOf(serving)).not.toMatch(/unrecorded_total\{/);
     leaving.comeBack();
-    await expect.poll(files, { timeout: 10_000 }).toEqual([]);
+    await expect.poll(files).toEqual([]);
     expect(await ask(serving, "after")).toMatch(/^Said/);
     await assertKept(serving, taken + 1);
-    await expect.poll(() => readiness(serving), { timeout: 5000 }).toBe("ready\n");
+    await expect.poll(() => readiness(serving)).toBe("ready\n");
   });
 
   it("takes a call where the files cannot be written only if the store has it", async () => {
@@ -222,7 +222,7 @@ describe("spool", () => {
       expect(files().filter((name) => name.endsWith(".call"))).toHaveLength(taken);
       expect(serving.simulator.requests).toHaveLength(taken + 1);
       leaving.comeBack();
-      await expect.poll(files, { timeout: 10_000 }).toEqual(["of-others"]);
+      await expect.poll(files).toEqual(["of-others"]);
       await assertKept(serving, taken + 1);
       writeFileSync(join(folder, "of-others"), Buffer.alloc(2 * 1024 * 1024));
       // With the store, calls pass on a full disk.
@@ -255,7 +255,7 @@ describe("spool", () => {
       });
       return answer.text().catch(() => "broken off");
     };
-    await expect.poll(askLong, { timeout: 20_000 }).toBe("broken off");
+    await expect.poll(askLong).toBe("broken off");
     expect(await metricsOf(serving)).toMatch(/unrecorded_total\{reason="spool"\} [1-9]/);
   });
 });
@@ -265,9 +265,7 @@ async function askUntilRefused(serving: GatewayServing): Promise<number> {
   for (let taken = 0; ; taken++)
     try {
       await ask(serving, `${taken} ${"x".repeat(10_000)}`);
-      await expect
-        .poll(() => files().filter((name) => name.endsWith(".call")).length, { timeout: 10_000 })
-        .toBe(taken + 1);
+      await expect.poll(() => files().filter((name) => name.endsWith(".call")).length).toBe(taken + 1);
     } catch (error) {
       expect(error).toMatchObject({ status: 503 });
       history.pop();
@@ -340,7 +338,7 @@ describe("refuse", () => {
   });
 });
 
-it("forgets a call that was refused while the store did not answer", { tags: ["slow"], timeout: 20_000 }, async () => {
+it("forgets a call that was refused while the store did not answer", { tags: ["slow"] }, async () => {
   const { url, token, serving, calls } = await start({ onStoreDown: "refuse" });
   const headers = {
     authorization: `Bearer ${token}`,

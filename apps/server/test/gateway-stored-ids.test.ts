@@ -185,7 +185,7 @@ describe("what an answer gave to a token", () => {
     isStream = stream;
     const first = path.includes("anthropic") ? claude : path.includes("chat") ? { model: "m", messages: said } : item();
     expect(await post(path, first, token)).toBe(200);
-    await expect.poll(() => post(path, next, token), { timeout: 10_000 }).toBe(200);
+    await expect.poll(() => post(path, next, token)).toBe(200);
     heard.length = 0;
     expect([await post(path, next, other), heard]).toEqual([404, []]);
   });
@@ -205,7 +205,7 @@ describe("what an answer gave to a token", () => {
     expect(await post("anthropic/v1/messages", claude, token)).toBe(200);
     const asked = (id: string): Promise<number> =>
       post("anthropic/v1/messages", block({ type: "container_upload", file_id: id }), token);
-    await expect.poll(() => asked("file_5"), { timeout: 10_000 }).toBe(200);
+    await expect.poll(() => asked("file_5")).toBe(200);
     expect(await asked("file_6")).toBe(404);
   });
 });

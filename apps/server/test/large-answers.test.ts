@@ -25,7 +25,9 @@ interface Page {
 }
 
 async function pageOf(name: string, after: number): Promise<readonly string[]> {
-  const { status, text, headers } = await serving.ask("GET", `/sessions/${name}/records?after=${after}`);
+  const { status, text, headers } = await serving.ask("GET", `/sessions/${name}/records?after=${after}`, {
+    headers: { "accept-encoding": "identity" },
+  });
   expect([status, headers.get("content-length")]).toEqual([200, String(Buffer.byteLength(text))]);
   return (JSON.parse(text) as Page).items.map(({ record }) => record.message.content);
 }

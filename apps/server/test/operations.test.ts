@@ -61,7 +61,7 @@ describe("bytes of a namespace", () => {
     const counted = async (path: string, token = serving.token): Promise<number> => {
       let bytes: unknown = null;
       await expect
-        .poll(async () => (bytes = (await serving.ask("GET", path, { token })).body["recordBytes"]), { timeout: 5000 })
+        .poll(async () => (bytes = (await serving.ask("GET", path, { token })).body["recordBytes"]))
         .not.toBeNull();
       return Number(bytes);
     };
@@ -76,7 +76,7 @@ describe("bytes of a namespace", () => {
     await serving.ask("POST", "/sessions/one/records", { body: { drafts: notes(20) } });
     expect(await counted("/stats")).toBe(all);
     days = 0.01;
-    await expect.poll(() => counted("/stats"), { timeout: 5000 }).toBeGreaterThan(50_000);
+    await expect.poll(() => counted("/stats")).toBeGreaterThan(50_000);
     const text = await (
       await fetch(`${serving.url}/metrics`, { headers: { authorization: `Bearer ${serving.token}` } })
     ).text();
@@ -95,7 +95,7 @@ describe("bytes of a namespace", () => {
     await serving.ask("POST", "/sessions/long/redact", { body: { ids: ["big"], reason: "asked" } });
     await serving.ask("DELETE", "/sessions/gone?purge=true");
     days = 0.01;
-    await expect.poll(bytes, { timeout: 5000 }).toBeLessThan(5000);
+    await expect.poll(bytes).toBeLessThan(5000);
   });
 });
 

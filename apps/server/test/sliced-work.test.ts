@@ -8,6 +8,7 @@ import { writableFormatNames } from "@throughline/foreign-formats/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder } from "../../../packages/store-sqlite/test/test-folder.ts";
+import { testSize } from "../../../tools/test-size.ts";
 import { serve, type Serving } from "./serving.ts";
 
 const folder = mkdtempSync(join(quickFolder(), "throughline-sliced-"));
@@ -113,11 +114,16 @@ const writes = [
 ] as const;
 
 describe.each([
-  ["memory", () => createMemoryStore(), 60_000, [...reads, ...exportsTo(["claw0", "codex", "openai"]), ...writes]],
+  [
+    "memory",
+    () => createMemoryStore(),
+    testSize({ short: 8000, long: 60_000 }),
+    [...reads, ...exportsTo(["claw0", "codex", "openai"]), ...writes],
+  ],
   [
     "sqlite",
     () => createSqliteStore({ path: join(folder, "sessions.db") }),
-    4000,
+    testSize({ short: 2000, long: 4000 }),
     [...reads, ...exportsTo(["jsonl", "pi", ...writableFormatNames])],
   ],
 ] as const)("a route that reads a long session, over %s", (_name, open, records, routes) => {

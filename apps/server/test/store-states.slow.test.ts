@@ -16,8 +16,8 @@ it("starts while the store is away, says so, and serves once it is back", async 
     (await fetch(server.url + path, { headers: { authorization: `Bearer ${text}` } })).status;
   expect([await ask("/healthz"), await ask("/readyz"), await ask("/api/v1/sessions")]).toEqual([200, 503, 503]);
   leaving.comeBack();
-  await expect.poll(() => ask("/api/v1/sessions"), { timeout: 10_000 }).toBe(200);
-  await expect.poll(() => ask("/readyz"), { timeout: 10_000 }).toBe(200);
+  await expect.poll(() => ask("/api/v1/sessions")).toBe(200);
+  await expect.poll(() => ask("/readyz")).toBe(200);
   await server.close();
 });
 
@@ -46,9 +46,9 @@ it("is not ready while its disk is full, and ready once a write succeeds", async
   expect(await ready()).toBe("ready\n");
   isFull = true;
   expect(await write()).toBe(507);
-  await expect.poll(ready, { timeout: 10_000 }).toBe("store-not-writable\n");
+  await expect.poll(ready).toBe("store-not-writable\n");
   isFull = false;
-  await expect.poll(ready, { timeout: 10_000 }).toBe("ready\n");
+  await expect.poll(ready).toBe("ready\n");
   expect(await write()).toBe(201);
   await server.close();
 });

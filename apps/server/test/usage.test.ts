@@ -30,6 +30,8 @@ describe("GET /usage", () => {
       total: { kind: "usageTotal", calls: 2, output: 400 },
       unpricedModels: ["no-such-model"],
       unread: [],
+      isComplete: true,
+      sessionsLeft: 0,
     });
     await call("agent:main:three", "claude-opus-4-5");
     expect((await serving.ask("GET", "/usage?agent=main&model=claude")).body).toMatchObject({ total: { calls: 2 } });

@@ -198,7 +198,10 @@ describe("what is known of a session", () => {
     const remarks = await ask("GET", "page/export?to=html&remarks=true");
     expect(itemsOf(remarks)).toMatchObject([{ kind: "remark", rule: "Throughline token", count: 1 }]);
     expect(remarks.body["files"]).toMatchObject([{ records: 1 }]);
-    for (const query of ["to=html&part=2", "to=html&pattern=(a)%5C1", "to=html&level=1", "to=pi&level=words"])
+    const both = await ask("GET", "page/export?to=html&pattern=U%5Bs%5De&pattern=s%5Bc%5Dript");
+    expect(both.text).toContain("[own pattern] [Throughline token]. &lt;[own pattern]>");
+    const levels = ["to=html&level=full&level=words", "to=html&level=1", "to=pi&level=words"];
+    for (const query of ["to=html&part=2", "to=html&pattern=(a)%5C1", ...levels])
       expect([query, (await ask("GET", `page/export?${query}`)).body["code"]]).toEqual([query, "INPUT_INVALID"]);
   });
 
@@ -298,7 +301,10 @@ describe("one call", () => {
       const one = await ask("GET", `${session.key}/calls/${String(call["callId"])}`);
       expect(one.body).toEqual(call);
       const request = await ask("GET", `${session.key}/calls/${String(call["callId"])}/request`);
-      expect(request.body).toMatchObject({ kind: "request", systemHash: null, messages: chat.requests[at]?.messages });
+      const { messages = [] } = chat.requests[at] ?? {};
+      expect(request.body).toMatchObject({ kind: "request", systemHash: null, messages, omitted: [] });
+      const kept = { recordId: expect.any(String), seq: expect.any(Number), reason: "kept", rule: null };
+      expect(request.body["places"]).toEqual(messages.map(() => [kept]));
     }
     const [first] = itemsOf(await ask("GET", `${session.key}/records?role=user`));
     expect((await ask("GET", `${session.key}/calls/${String(first?.["id"])}`)).body["code"]).toBe("RECORD_NOT_FOUND");
@@ -337,7 +343,7 @@ describe("a turn over HTTP", () => {
       drafts: [message("user", "are you there")],
     });
     await expect
-      .poll(async () => (await sessions.open("left")).interruptedTurn, { timeout: 5000 })
+      .poll(async () => (await sessions.open("left")).interruptedTurn)
       .toMatchObject({
         turnId: "gone",
         owner: "curl",
