@@ -34,7 +34,8 @@ function offerReading(server: McpServer, host: CallHost): void {
     "search_sessions",
     {
       title: "Search past sessions",
-      description: "Finds words in past sessions. Gives key, record number and a piece of text of the best places.",
+      description:
+        "Finds the places in past sessions that answer a question. Gives key, record number and a piece of text of each.",
       inputSchema: searchInput,
       outputSchema: searchOutput,
       annotations: reading,

@@ -38,7 +38,9 @@ export async function inCall<Result>(
   try {
     return await limits.run(signal, async () => {
       const store = await options.openStore("read");
-      return work({ view: createMemoryView(store, scope), scope, store, options, signal, isLate });
+      const { meaningOf, onError } = options;
+      const meaning = meaningOf === undefined ? null : { meaningOf, onError };
+      return work({ view: createMemoryView(store, scope, meaning), scope, store, options, signal, isLate });
     });
   } catch (error) {
     if (!isLate() || wanted.aborted) throw error;

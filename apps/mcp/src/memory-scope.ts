@@ -1,4 +1,5 @@
 import type { SessionStore } from "@throughline/core";
+import type { MeaningSearch } from "@throughline/tools/internal/search";
 
 /**
  * Limits what a client may read and write. The configuration and the token decide; no argument of a call widens the
@@ -36,6 +37,11 @@ export interface MemoryServerOptions {
   readonly openStore: (purpose: "read" | "write") => Promise<SessionStore>;
   /** Searches memory files. @default there are none */
   readonly searchFiles?: (query: string, signal: AbortSignal) => Promise<readonly MemoryPlace[]>;
+  /**
+   * Returns the search by meaning of an agent; null for an agent whose vectors are not kept. The texts of questions go to
+   * its embedder. @default words are compared
+   */
+  readonly meaningOf?: (agentId: string) => Promise<MeaningSearch | null>;
   /** Limits the estimated tokens of one result. */
   readonly resultTokens: number;
   /** Sets the milliseconds after which a call ends with partial results or a failure. */

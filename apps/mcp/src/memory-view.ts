@@ -9,8 +9,10 @@ import type {
   SessionState,
   SessionStore,
 } from "@throughline/core";
-import { agentOfKey, refused, sessionKeyAliases } from "@throughline/core/internal";
-import { folderScope, searchHits } from "@throughline/core/internal/node";
+import { agentOfKey, type NearestHit, refused, sessionKeyAliases } from "@throughline/core/internal";
+import { folderScope, mostIndexedHits, searchHits } from "@throughline/core/internal/node";
+import { bestOf, isExactSearch, rankHits, wordsToLookUp } from "@throughline/tools/internal/search";
+import { meantHits, passesFilters, type Meaning } from "./meant-hits.ts";
 import type { MemoryScope } from "./memory-scope.ts";
 import { readOnlyStore } from "./read-only-store.ts";
 
@@ -26,6 +28,15 @@ interface ViewSearch {
   readonly signal: AbortSignal;
   /** Is called when visible places may have been left out. */
   readonly onCut: () => void;
+  /** Receives what was not compared by meaning. */
+  readonly onNote: (note: string) => void;
+  /** Returns whether the time of the call is over. The places that were found until then are worth more than a failure. */
+  readonly isLate: () => boolean;
+}
+
+interface ViewHits {
+  readonly isRanked: boolean;
+  readonly hits: AsyncIterable<SearchHit>;
 }
 
 /** A part is one query that the store can list: the sessions of an agent with a common key prefix. */
@@ -43,9 +54,10 @@ export interface MemoryView {
   /** @throws {ThroughlineError} SESSION_NOT_FOUND */
   find(key: string, agentId: string | undefined, signal: AbortSignal): Promise<SessionState>;
   /**
-   * Yields hits in visible sessions. With an index the best come first; without one they come in the order of the scan.
+   * Returns the hits in visible sessions, ranked as answers. Hits of a search for exact words are not ranked: without an
+   * index they come in the order of the scan.
    */
-  search(query: ViewSearch): AsyncIterable<SearchHit>;
+  search(query: ViewSearch): ViewHits;
   /** Returns the queries that list all visible keys with this prefix. */
   parts(prefix: string): readonly ViewPart[];
   list(part: ViewPart, query: Pick<ListQuery, "limit" | "cursor" | "signal">): ReturnType<SessionStore["list"]>;
@@ -54,9 +66,11 @@ export interface MemoryView {
 
 /** Sessions are listed in steps of this size where a folder limits them, because entries may be large. */
 const listStep = 100;
+/** A late call shows what it found, so its last look-ups get a moment of their own. */
+export const lateMs = 1000;
 
-export function createMemoryView(opened: SessionStore, scope: MemoryScope): MemoryView {
-  const { namespace, agents, folder } = scope;
+export function createMemoryView(opened: SessionStore, scope: MemoryScope, meaning: Meaning | null = null): MemoryView {
+  const { namespace, agents, agentId: ownAgent, folder } = scope;
   const keyPrefixes = shortest(scope.keyPrefixes);
   const isInFolder = folder === undefined ? null : folderScope(folder);
   const sees = (ref: SessionRef): boolean => isInScope(ref, scope);
@@ -74,20 +88,9 @@ export function createMemoryView(opened: SessionStore, scope: MemoryScope): Memo
       }
       throw notFound();
     },
-    async *search({ session, ...query }) {
-      const narrow = isNarrow ? { isWanted: seesSession } : {};
-      const asked = { ...query, ...narrow, namespace, state: "active" as const, session, isScan: false };
-      const found: SearchHit[] = [];
-      for (const agentId of session === null ? searched : [session.ref.agentId]) {
-        const { index, hits } = searchHits(storeOf(agentId), { ...asked, agentId });
-        for await (const hit of hits) {
-          if (!sees(hit.ref)) continue;
-          // One agent's hits are already in order; hits of several agents are sorted at the end.
-          if (index === null || searched.length === 1) yield hit;
-          else found.push(hit);
-        }
-      }
-      yield* found.toSorted((one, other) => other.score - one.score);
+    search(query) {
+      const narrow = isNarrow ? { seesSession } : {};
+      return viewHits({ searched, ownAgent, storeOf, sees, ...narrow, namespace, meaning }, query);
     },
     parts(prefix) {
       const prefixes = keyPrefixes.length === 0 ? [prefix] : narrowed(keyPrefixes, prefix);
@@ -104,6 +107,99 @@ export function createMemoryView(opened: SessionStore, scope: MemoryScope): Memo
       return storeOf(session.ref.agentId).read(session.ref, options);
     },
   };
+}
+
+/** Names the sessions that a search covers. */
+interface SearchedPlaces {
+  readonly namespace: string;
+  /** Holds the agents that are searched one after another; null stands for all of them. */
+  readonly searched: readonly (string | null)[];
+  readonly ownAgent: string;
+  /** Searches by meaning too; null compares words. */
+  readonly meaning: Meaning | null;
+  readonly storeOf: (agentId: string | null) => SessionStore;
+  readonly sees: (ref: SessionRef) => boolean;
+  /** Is absent where every session of the agents is visible. */
+  readonly seesSession?: (state: SessionState) => boolean;
+}
+
+function viewHits(places: SearchedPlaces, query: ViewSearch): ViewHits {
+  const { text, signal, isLate } = query;
+  const storeOf = ({ agentId }: SessionRef): SessionStore => places.storeOf(agentId);
+  if (isExactSearch(text)) return { isRanked: false, hits: whileInTime(wordHits(places, query), query) };
+  const asked = { ...query, anyOf: wordsToLookUp(text), limit: mostIndexedHits };
+  const near = meantIn(places, query);
+  // A failure of the search for words is thrown first.
+  near?.catch(() => {});
+  const hits = rankHits({
+    question: text,
+    near,
+    mayShow: (part) => passesFilters(part, query),
+    candidates: bestOf(whileInTime(wordHits(places, asked), query)),
+    storeOf,
+    signal: () => (isLate() ? AbortSignal.timeout(lateMs) : signal),
+  });
+  return { isRanked: true, hits };
+}
+
+/** Finds what is near in meaning. Vectors are kept for each agent, so a search of all agents has those of the own one. */
+function meantIn(
+  { namespace, searched, ownAgent, storeOf, sees, seesSession, meaning }: SearchedPlaces,
+  query: ViewSearch,
+): Promise<readonly NearestHit[]> | undefined {
+  if (meaning === null) return undefined;
+  const { session, signal, onNote } = query;
+  if (session === null && searched.includes(null)) onNote("sessions of other agents were compared by words only");
+  const loaded = new Map<string, SessionState | null>();
+  return meantHits(meaning, {
+    ...query,
+    namespace,
+    agents: session === null ? searched.map((agentId) => agentId ?? ownAgent) : [session.ref.agentId],
+    async seesSession(ref, sessionId) {
+      if (!sees(ref)) return false;
+      const known = loaded.get(sessionId);
+      const state = known === undefined ? await storeOf(ref.agentId).load(ref, { signal }) : known;
+      loaded.set(sessionId, state);
+      const isIt = state !== null && !state.archived && state.sessionId === sessionId;
+      return isIt && (session === null || session.sessionId === sessionId) && (seesSession?.(state) ?? true);
+    },
+  });
+}
+
+async function* wordHits(
+  { namespace, searched, storeOf, sees, seesSession }: SearchedPlaces,
+  { session, isLate: _isLate, onNote: _onNote, ...query }: ViewSearch & { readonly anyOf?: readonly string[] },
+): AsyncGenerator<SearchHit, void, void> {
+  const narrow = seesSession === undefined ? {} : { isWanted: seesSession };
+  const asked = { ...query, ...narrow, namespace, state: "active" as const, session, isScan: false };
+  const found: SearchHit[] = [];
+  for (const agentId of session === null ? searched : [session.ref.agentId]) {
+    const { index, hits } = searchHits(storeOf(agentId), { ...asked, agentId });
+    for await (const hit of hits) {
+      if (!sees(hit.ref)) continue;
+      // One agent's hits are already in order; hits of several agents are sorted at the end.
+      if (index === null || searched.length === 1) yield hit;
+      else found.push(hit);
+    }
+  }
+  yield* found.toSorted((one, other) => other.score - one.score);
+}
+
+/** Ends at the time limit of the call if there was a hit. Without an index the store is scanned record by record. */
+async function* whileInTime(
+  hits: AsyncIterable<SearchHit>,
+  { isLate, onCut }: Pick<ViewSearch, "isLate" | "onCut">,
+): AsyncGenerator<SearchHit, void, void> {
+  let count = 0;
+  try {
+    for await (const hit of hits) {
+      count += 1;
+      yield hit;
+    }
+  } catch (error) {
+    if (!isLate() || count === 0) throw error;
+    onCut();
+  }
 }
 
 function notFound(): ThroughlineError {

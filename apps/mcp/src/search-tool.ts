@@ -6,6 +6,7 @@ import { argumentsOf, sessionArguments, timeOf, wholeNumber } from "./call-argum
 import type { CallResult, MemoryCall } from "./memory-call.ts";
 import { folderText, mostNameCharacters, sessionFacts } from "./session-facts.ts";
 import { agentBeside, placeOf } from "./session-place.ts";
+import { lateMs } from "./memory-view.ts";
 import { notice, plainName, quotedName, timeText, timeValue, tokensOf, withoutBase64 } from "./result-text.ts";
 import { CallRefusal } from "./tool-failure.ts";
 
@@ -15,7 +16,6 @@ const mostSnippetCharacters = 400;
 /** The best places of each session are chosen from this many. */
 const mostFound = 200;
 const shownOfSession = 3;
-const lateMs = 1000;
 
 interface SearchArguments {
   readonly query: string;
@@ -33,7 +33,9 @@ export const searchInput: z.ZodType<SearchArguments> = argumentsOf({
     .string()
     .min(1)
     .max(1000)
-    .describe('Words that must all occur; "words in this order"; beginn* for words that start with these letters.'),
+    .describe(
+      'A question, or words, names and error texts; not all have to occur. "Words in this order" and beginn* must all occur.',
+    ),
   limit: wholeNumber(1, mostHits).optional().describe(`How many places. Default: ${usualHits}.`),
   since: z.string().max(40).optional().describe("Not before this date, time or age: 2026-03-01, 30d."),
   until: z.string().max(40).optional().describe("Before this date, time or age."),
@@ -76,6 +78,7 @@ export const searchOutput: z.ZodObject = z.object({
   hits: z.array(hitShape),
   sessions: z.array(sessionShape),
   isComplete: z.boolean().describe("False: there may be more places."),
+  notes: z.array(z.string()).describe("What was not compared by meaning."),
 });
 
 export async function searchSessions(call: MemoryCall, args: SearchArguments): Promise<CallResult> {
@@ -84,7 +87,7 @@ export async function searchSessions(call: MemoryCall, args: SearchArguments): P
   if (parseSearch(query.toWellFormed()).clauses.length === 0)
     throw new CallRefusal("The query needs a word: it has no letter and no digit.");
   const session = args.key === undefined ? null : await view.find(args.key, args.agent, signal);
-  const { groups, isWhole } = await foundGroups(call, args, session);
+  const { groups, isWhole, notes } = await foundGroups(call, args, session);
   const shown: ShownGroup[] = [];
   let left = limit;
   let isComplete = isWhole;
@@ -100,12 +103,13 @@ export async function searchSessions(call: MemoryCall, args: SearchArguments): P
         hits: hits.map((hit) => shownHit(hit, call.scope.agentId)),
       });
   }
-  return withinLimit(shown, isComplete, options.resultTokens);
+  return withinLimit(shown, { isComplete, notes }, options.resultTokens);
 }
 
 interface FoundPlaces {
   readonly groups: HitGroups;
   readonly isWhole: boolean;
+  readonly notes: readonly string[];
 }
 
 /** Groups the places by session. A call for one session gets as many of its places as it asks for. */
@@ -118,39 +122,35 @@ async function foundGroups(
   const { query, limit = usualHits, role, tool } = args;
   const sinceMs = timeOf("since", args.since);
   const untilMs = timeOf("until", args.until);
-  const groups = new HitGroups(session === null ? shownOfSession : limit);
-  let [count, isWhole] = [0, true];
-  try {
-    const asked = {
-      text: query.toWellFormed(),
-      session,
-      signal,
-      // One extra hit shows that there are more.
-      limit: mostFound + 1,
-      onCut: () => (isWhole = false),
-      ...(role === undefined ? {} : { role }),
-      ...(tool === undefined ? {} : { tool }),
-      ...(sinceMs === undefined ? {} : { sinceMs }),
-      ...(untilMs === undefined ? {} : { untilMs }),
-    };
-    for await (const hit of view.search(asked)) {
-      if (count === mostFound) return { groups, isWhole: false };
-      count += 1;
-      groups.add(hit);
-    }
-  } catch (error) {
-    // Without an index the store is scanned record by record. On a timeout the hits so far are worth more than a
-    // failure.
-    if (!call.isLate() || count === 0) throw error;
-    isWhole = false;
+  let isWhole = true;
+  const notes: string[] = [];
+  const { isRanked, hits } = view.search({
+    text: query.toWellFormed(),
+    session,
+    signal,
+    isLate: call.isLate,
+    // One extra hit shows that there are more.
+    limit: mostFound + 1,
+    onCut: () => (isWhole = false),
+    onNote: (note) => notes.push(note),
+    ...(role === undefined ? {} : { role }),
+    ...(tool === undefined ? {} : { tool }),
+    ...(sinceMs === undefined ? {} : { sinceMs }),
+    ...(untilMs === undefined ? {} : { untilMs }),
+  });
+  const groups = new HitGroups(session === null ? shownOfSession : limit, { isRanked });
+  let count = 0;
+  for await (const hit of hits) {
+    if (count === mostFound) return { groups, isWhole: false, notes };
+    count += 1;
+    groups.add(hit);
   }
-  return { groups, isWhole };
+  return { groups, isWhole, notes };
 }
 
 /** Returns null if the session was removed or archived meanwhile. */
 async function sessionOf({ view, isLate, signal }: MemoryCall, { ref }: SearchHit): Promise<SessionState | null> {
   try {
-    // A late call shows what it found, so its last look-ups get a moment of their own.
     return await view.find(ref.key, ref.agentId, isLate() ? AbortSignal.timeout(lateMs) : signal);
   } catch (error) {
     if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
@@ -158,10 +158,16 @@ async function sessionOf({ view, isLate, signal }: MemoryCall, { ref }: SearchHi
   }
 }
 
-function withinLimit(groups: ShownGroup[], whole: boolean, most: number): CallResult {
-  let isComplete = whole;
+/** States what the shown places leave out. */
+interface LeftOut {
+  readonly isComplete: boolean;
+  readonly notes: readonly string[];
+}
+
+function withinLimit(groups: ShownGroup[], { isComplete: isWhole, notes }: LeftOut, most: number): CallResult {
+  let isComplete = isWhole;
   for (;;) {
-    const result = resultOf(groups, isComplete);
+    const result = resultOf(groups, { isComplete, notes });
     const last = groups.at(-1);
     const isSmallest = groups.length <= 1 && (last?.hits.length ?? 0) <= 1;
     if (isSmallest || tokensOf(result.text) + tokensOf(JSON.stringify(result.structured)) <= most) return result;
@@ -198,14 +204,17 @@ function shownHit({ ref, seq, role, tsMs, snippet }: SearchHit, ownAgent: string
   };
 }
 
-function resultOf(groups: readonly ShownGroup[], isComplete: boolean): CallResult {
+function resultOf(groups: readonly ShownGroup[], { isComplete, notes }: LeftOut): CallResult {
   const hits = groups.flatMap((group) => group.hits);
-  const structured = { notice, hits, sessions: groups.map(({ session }) => session), isComplete };
-  if (hits.length === 0) return { text: "[Nothing found.]", structured };
+  const structured = { notice, hits, sessions: groups.map(({ session }) => session), isComplete, notes };
+  const noted = notes.map((note) => `[${note}]`);
+  if (hits.length === 0) return { text: ["[Nothing found.]", ...noted].join("\n"), structured };
   const lines = groups.flatMap((group) => [sessionLine(group.session), ...group.hits.map(hitLines)]);
   const more = isComplete ? [] : ["[There are more places: narrow the query.]"];
   return {
-    text: [`[${notice}]`, ...lines, ...more, "[read_session with around gives the messages there.]"].join("\n"),
+    text: [`[${notice}]`, ...lines, ...more, ...noted, "[read_session with around gives the messages there.]"].join(
+      "\n",
+    ),
     structured,
   };
 }
