@@ -1,0 +1,116 @@
+import { useEffect, useState } from "preact/hooks";
+import { getChanged, isAbort } from "../../api.ts";
+import type { SessionJson } from "../../json.ts";
+import type { SessionPlace } from "../../router.ts";
+import { errorOf, type Loaded } from "../../use-load.ts";
+import { placeQuery, sessionPath } from "../session-outline.ts";
+import { followSession } from "./follow-session.ts";
+import { PartialKeeper, type PartialReply } from "./partial-reply.ts";
+
+export interface FollowedSession {
+  readonly loaded: Loaded<SessionJson>;
+  readonly reply: PartialReply | null;
+  /** Is the time of the last word of the server while it is away; null while it answers. */
+  readonly staleSinceMs: number | null;
+  readonly reload: () => void;
+}
+
+const leastMs = 100;
+
+/** Loads the head of a session, and again with each event of its stream while the page is visible. */
+export function useSession(place: SessionPlace): FollowedSession {
+  const [loaded, setLoaded] = useState<Loaded<SessionJson>>({ state: "loading" });
+  const [reply, setReply] = useState<PartialReply | null>(null);
+  const [staleSinceMs, setStale] = useState<number | null>(null);
+  const [turn, setTurn] = useState(0);
+  const isVisible = useVisible();
+  useEffect(() => setLoaded({ state: "loading" }), [place.key, place.agent, place.archive, turn]);
+  useEffect(() => {
+    if (!isVisible) return undefined;
+    const stop = new AbortController();
+    const head = new HeadLoader(place, stop.signal, setLoaded);
+    const keeper = new PartialKeeper();
+    let heardMs = Date.now();
+    head.load();
+    void followSession({
+      place,
+      signal: stop.signal,
+      onEvent: (event) => {
+        heardMs = Date.now();
+        setStale(null);
+        if (keeper.take(event)) setReply(keeper.reply);
+        if (event.name !== "ping" && event.name !== "partial") head.load();
+      },
+      onLost: () => {
+        setStale(heardMs);
+        head.load();
+      },
+    });
+    return () => {
+      stop.abort();
+      setReply(null);
+    };
+  }, [place.key, place.agent, place.archive, turn, isVisible]);
+  return { loaded, reply, staleSinceMs, reload: () => setTurn((at) => at + 1) };
+}
+
+/** A hidden page follows nothing: a browser has six connections to a server for all its pages. */
+function useVisible(): boolean {
+  const [isVisible, setVisible] = useState(document.visibilityState === "visible");
+  useEffect(() => {
+    const listen = (): void => setVisible(document.visibilityState === "visible");
+    document.addEventListener("visibilitychange", listen);
+    return () => document.removeEventListener("visibilitychange", listen);
+  }, []);
+  return isVisible;
+}
+
+type StateUpdater = (change: (known: Loaded<SessionJson>) => Loaded<SessionJson>) => void;
+
+/** Loads the head one request at a time, so that a hundred records in a second are ten requests. */
+class HeadLoader {
+  readonly #place: SessionPlace;
+  readonly #signal: AbortSignal;
+  readonly #put: StateUpdater;
+  #tag: string | null = null;
+  #isRunning = false;
+  #isAsked = false;
+
+  constructor(place: SessionPlace, signal: AbortSignal, put: StateUpdater) {
+    this.#place = place;
+    this.#signal = signal;
+    this.#put = put;
+  }
+
+  load(): void {
+    this.#isAsked = true;
+    if (!this.#isRunning) void this.#run();
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true;
+    while (this.#isAsked && !this.#signal.aborted) {
+      this.#isAsked = false;
+      await this.#loadOnce();
+      if (this.#isAsked) await new Promise((resolve) => setTimeout(resolve, leastMs));
+    }
+    this.#isRunning = false;
+  }
+
+  async #loadOnce(): Promise<void> {
+    const place = this.#place;
+    try {
+      const path = sessionPath(place);
+      const found = await getChanged<SessionJson>(path, placeQuery(place), this.#tag, this.#signal);
+      if (found === null || this.#signal.aborted) return;
+      this.#tag = found.tag;
+      this.#put(() => ({ state: "done", value: found.answer }));
+    } catch (error) {
+      if (isAbort(error) || this.#signal.aborted) return;
+      const failed = errorOf(error);
+      // The page keeps the last answer while the server is away. A token that ran out needs its reader.
+      const isAway = failed.status === 0 || failed.status >= 429;
+      this.#put((known) => (known.state === "done" && isAway ? known : { state: "failed", error: failed }));
+    }
+  }
+}

@@ -1,0 +1,2 @@
+/** Vite takes styles out of the modules that import them. */
+declare module "*.css" {}

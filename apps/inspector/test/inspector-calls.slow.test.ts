@@ -1,0 +1,119 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { offline } from "@throughline/models/offline";
+import { createSessions } from "@throughline/session";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { chromiumPath, launch, openPage, skipReason, writeCalls, writeSession, writeUsualSessions } from "./browser.ts";
+
+const address = (key: string): string => `s/~${Buffer.from(key).toString("base64url")}`;
+
+describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session${skipReason}`, () => {
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await launch();
+  });
+  afterAll(() => browser.close());
+
+  it("lists calls, shows what one sent, and compares it with the one before", async () => {
+    const opened = await openPage(browser, writeCalls);
+    const { page } = opened;
+    const session = address("agent:main:calls");
+    await opened.go(session);
+    await page.getByRole("link", { name: "Calls" }).click();
+    await page.locator(".wide-table tbody tr").nth(1).waitFor();
+    await page.locator(".wide-table tbody a").first().click();
+    await page.locator(".sent > li").nth(2).waitFor();
+    // The second call sent what the first sent, the answer, and the new prompt.
+    expect(await page.locator(".sent > li summary b").allInnerTexts()).toEqual(["user", "assistant", "user"]);
+    expect(await page.locator(".call-head").innerText()).toContain("offline/offline-rules · answered");
+    await page.getByRole("link", { name: "Diff to the call before" }).click();
+    await page.locator(".compared-part").first().waitFor();
+    const signs = await page.locator(".compared-part > p code").allInnerTexts();
+    expect(signs).toEqual(["=", "+", "+"]);
+    expect(await page.locator(".view-page").innerText()).toContain("System prompt: the same");
+    expect(await page.locator(".view-page").innerText()).not.toContain("cache breaks here");
+    expect(opened.reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
+    await opened.close();
+  });
+
+  it("states the parts and the time of a call, and copies it as a command without a key", async () => {
+    const hostile = "It's $(touch tide) `x`\nEND_OF_BODY\n";
+    const opened = await openPage(browser, async (store) => {
+      const model = offline({ windowTokens: 200_000 });
+      const sessions = createSessions({ store, model, system: "You help." });
+      const session = await sessions.open("agent:main:calls");
+      await session.runTurn(hostile);
+      await sessions.close();
+    });
+    const { page } = opened;
+    await opened.go(`${address("agent:main:calls")}?v=calls`);
+    await page.locator(".wide-table tbody a").first().click();
+    const parts = await page.locator(".stack-names dd").allInnerTexts();
+    const head = await page.locator(".call-head").innerText();
+    const [, sent] = /~?([\d,]+) tokens/.exec(head) ?? [];
+    const numbers = [...parts, sent ?? ""].map((text) => Number(text.replaceAll(",", "")));
+    expect(numbers.slice(0, -1).reduce((sum, part) => sum + part, 0)).toBe(numbers.at(-1));
+    expect(numbers.at(-1)).toBeGreaterThan(0);
+    expect(head).toMatch(/ · [\d.]+ m?s · /);
+    await page.getByRole("button", { name: "Copy as curl" }).click();
+    await page.getByText("Copied").waitFor({ state: "attached" });
+    // The policy of the page does not let it read the clipboard.
+    const other = await opened.context.newPage();
+    await other.goto(`${opened.server.url}/healthz`);
+    const command = await other.evaluate(() => navigator.clipboard.readText());
+    await other.close();
+    // The provider is not one of those whose address is known, so no key goes to them.
+    expect(command).toContain('curl "$BASE_URL"/v1/messages');
+    const shell = `curl() { printf '%s|' "$@" >&2; cat; }\n${command}`;
+    const folder = mkdtempSync(join(tmpdir(), "throughline-curl-"));
+    const { stdout, stderr } = spawnSync("bash", ["-uc", shell], {
+      cwd: folder,
+      encoding: "utf8",
+      env: { BASE_URL: "http://127.0.0.1:9", API_KEY: "key" },
+    });
+    const { messages } = JSON.parse(stdout) as { readonly messages: readonly object[] };
+    expect(messages).toEqual([{ role: "user", content: [{ type: "text", text: hostile }] }]);
+    expect(readdirSync(folder)).toEqual([]);
+    expect(stderr).toContain("http://127.0.0.1:9/v1/messages|-H|content-type: application/json|-H|x-api-key: key|");
+    rmSync(folder, { recursive: true });
+    expect(opened.reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
+    await opened.close();
+  });
+
+  it("says of an import in one sentence why it has no calls, and shows no tab for them", async () => {
+    const opened = await openPage(browser, (store) =>
+      writeSession(store, "agent:main:import", { importedFrom: { format: "claude-code", path: "/x.jsonl" } }, [
+        { type: "message", message: { role: "user", content: "Read the tides" } },
+      ]),
+    );
+    const { page } = opened;
+    for (const view of ["calls", "diff"]) {
+      await opened.go(`${address("agent:main:import")}?v=${view}`);
+      await page.getByText("Claude Code does not record what it sent to the model.").waitFor();
+    }
+    expect(await page.locator(".tabs a").allInnerTexts()).toEqual(["Transcript", "Files", "Usage", "Context"]);
+    await opened.close();
+  });
+
+  it("goes to each prompt by the keys of the time axis, and shows lines as they are kept", async () => {
+    const opened = await openPage(browser, writeUsualSessions);
+    const { page } = opened;
+    await opened.go(address("agent:main:tides"));
+    const axis = page.getByRole("slider", { name: /^Time axis/ });
+    await axis.focus();
+    await page.keyboard.press("End");
+    await page.locator('article[data-seq="7"]:focus').waitFor();
+    const map = page.getByRole("slider", { name: "Map of the session" });
+    expect(await map.getAttribute("aria-valuetext")).toMatch(/^Record \d+ of 10$/);
+    await opened.go(`${address("agent:main:tides")}?v=raw`);
+    const line = page.locator(".raw li").nth(5);
+    await line.locator("summary b").click();
+    expect(await line.innerText()).toMatch(/#6\s+compaction .* crc [0-9a-f]{8}/);
+    expect(await line.locator("pre").innerText()).toContain('"tokensBefore":180112');
+    await opened.close();
+  });
+});
