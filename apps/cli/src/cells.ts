@@ -1,5 +1,8 @@
 import stringWidth from "fast-string-width";
 
+/** Returns the cells of a text that may hold styles, as the cursor moves. */
+export const styledWidth: (text: string) => number = stringWidth;
+
 const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
 
 const plain = /^[ -~]*$/;

@@ -8,7 +8,7 @@ import { storeCommands } from "./command-groups/store-commands.ts";
 import { transferCommands } from "./command-groups/transfer-commands.ts";
 
 /** Most users start with these commands, so the help lists them first, in this order. */
-const firstCommands = ["chat", "sessions", "search", "import", "show"];
+const firstCommands = ["chat", "sessions", "search", "import", "show", "ui"];
 
 const groups: readonly (readonly [title: string, commands: readonly CommandDefinition[]])[] = [
   ["Read", readingCommands],

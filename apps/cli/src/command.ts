@@ -1,4 +1,4 @@
-import type { AgentContext } from "@throughline/agent/internal";
+import type { AgentContext, AskPassphrase, StoreParts } from "@throughline/agent/internal";
 import type { ErrorCode, Finding, SessionStore } from "@throughline/core";
 import type { Setting } from "@throughline/config/internal";
 import type { Host } from "./host.ts";
@@ -69,14 +69,20 @@ export interface CommandContext extends AgentContext {
   /** Holds the effective settings of `config`. */
   readonly settings: readonly Setting[];
   readonly tokenPlaces: TokenPlaces;
+  /** Finds the bucket and the encryption of the store of a URL. */
+  readonly storeParts: StoreParts;
   readonly commands: readonly CommandDefinition[];
   /** Aborts on an interrupt and at the command's time limit. */
   readonly signal: AbortSignal;
   /**
-   * Opens the store of this run once; it is closed at the end. Only writers create a missing store. Findings go to
-   * stderr without `onFinding`.
+   * Opens the store of this run once; it is closed at the end. Only writers create a missing store. A list needs no main
+   * key. Findings go to stderr without `onFinding`.
    */
-  openStore(purpose: "read" | "write", onFinding?: (finding: Finding) => void): Promise<SessionStore>;
+  openStore(purpose: "list" | "read" | "write", onFinding?: (finding: Finding) => void): Promise<SessionStore>;
+  /** Holds whether a person can be asked: there is a terminal, and no `--no-input`. */
+  readonly canAsk: boolean;
+  /** Asks for a secret that is not shown; null without a person to ask. */
+  readonly askSecret: AskPassphrase | null;
   /** True for `--yes`: the planned changes are carried out. */
   readonly isYes: boolean;
   /**

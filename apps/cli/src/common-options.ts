@@ -52,4 +52,4 @@ export const purge: OptionDefinition = {
   description: "permanently delete every copy of the content, with --yes",
 };
 
-export const usualModels: readonly string[] = ["anthropic/claude-sonnet-4-5", "openai/gpt-5", "ollama/", "offline"];
+export const usualModels: readonly string[] = ["anthropic/claude-sonnet-5", "openai/gpt-5", "ollama/", "offline"];

@@ -6,8 +6,34 @@ import { terminalSafe } from "./terminal-safe.ts";
 export interface ConfirmOptions {
   /** True for `--yes`, which answers every question. */
   readonly isYes: boolean;
-  /** False with `--no-input` and the equivalent settings. */
-  readonly isInputAllowed: boolean;
+  /** Holds whether a person can be asked. */
+  readonly canAsk: boolean;
+}
+
+/** Returns whether a person can be asked: a script must not wait for an answer. */
+export function canAsk({ stdin, stderr }: Pick<Host, "stdin" | "stderr">, isInputAllowed: boolean): boolean {
+  return isInputAllowed && stdin.isTTY === true && stderr.isTTY === true;
+}
+
+/** Returns what asks for a secret on the terminal and does not show what is typed. */
+export function askSecret({
+  stdin,
+  stderr,
+  signal,
+}: Pick<Host, "stdin" | "stderr" | "signal">): (question: string) => Promise<string> {
+  return async (question) => {
+    const { createInterface } = await import("node:readline/promises");
+    const { Writable } = await import("node:stream");
+    const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
+    const questions = createInterface({ input: stdin, output: unseen, terminal: true });
+    try {
+      stderr.write(terminalSafe(question));
+      return await questions.question("", { signal });
+    } finally {
+      questions.close();
+      stderr.write("\n");
+    }
+  };
 }
 
 /**
@@ -17,11 +43,11 @@ export interface ConfirmOptions {
  */
 export async function confirm(
   { stdin, stderr, signal }: Pick<Host, "stdin" | "stderr" | "signal">,
-  { isYes, isInputAllowed }: ConfirmOptions,
+  { isYes, canAsk }: ConfirmOptions,
   question: string,
 ): Promise<void> {
   if (isYes) return;
-  if (!isInputAllowed || stdin.isTTY !== true || stderr.isTTY !== true)
+  if (!canAsk)
     throw usageError(`${question} Nobody can be asked here.`, { question }, "Run it again with --yes if it is meant.");
   const { createInterface } = await import("node:readline/promises");
   const questions = createInterface({ input: stdin, output: stderr });

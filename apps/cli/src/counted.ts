@@ -14,3 +14,9 @@ export function sizeText(sizeBytes: number): string {
   if (sizeBytes >= 1_000_000_000) return `${(sizeBytes / 1_000_000_000).toFixed(1)} GB`;
   return sizeBytes < 1_000_000 ? `${(sizeBytes / 1000).toFixed(1)} kB` : `${(sizeBytes / 1_000_000).toFixed(1)} MB`;
 }
+
+/** Returns for example `$1,234.50`, or `$0.0042` for less than a cent. */
+export function usdText(usd: number): string {
+  const digits = usd > 0 && usd < 0.01 ? 4 : 2;
+  return `$${usd.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
+}

@@ -21,6 +21,7 @@ const entryFields: Readonly<Record<string, FieldKind>> = {
   repository: "text",
   branch: "text",
   handedOff: "any",
+  allowedEdits: "any",
   chatType: ["direct", "group", "channel", "dm"],
   groupId: "text",
   subject: "text",

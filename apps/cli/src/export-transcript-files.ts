@@ -1,7 +1,6 @@
 import { basename, dirname, join } from "node:path";
-import process from "node:process";
 import { isFolder } from "@throughline/config/internal";
-import { hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
+import type { SessionRef, SessionStore } from "@throughline/core";
 import { listSessions, resolveSession, sessionRow, systemRandom } from "@throughline/core/internal";
 import { exportTranscript } from "@throughline/transfer";
 import {
@@ -16,8 +15,8 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { usageError } from "./error-report.ts";
 import { namedPath } from "./named-path.ts";
+import { openInBrowser } from "./page/open-in-browser.ts";
 import { rowFilter } from "./session-filter.ts";
-import { startProgram } from "./start-program.ts";
 
 /** Holds the options of `export` that are for `html` and `markdown`. */
 export interface TranscriptChoices {
@@ -124,15 +123,8 @@ async function chosenSession(
   );
 }
 
-const openers: Readonly<Record<string, string>> = { darwin: "open", win32: "explorer.exe" };
-
+/** The file is written, and a person can open it by its path. */
 async function openFile(context: CommandContext, path: string): Promise<void> {
-  const opener = openers[process.platform] ?? "xdg-open";
-  try {
-    await startProgram(context, [opener, path], dirname(path));
-  } catch (error) {
-    // The file is written, and a person can open it by its path.
-    if (!hasErrorCode(error, "FILE_NOT_FOUND")) throw error;
-    context.output.note(`${opener} is not on the path. Open the file in a browser: ${path}`);
-  }
+  const problem = await openInBrowser(context, path);
+  if (problem !== null) context.output.note(`${problem}. Open the file in a browser: ${path}`);
 }

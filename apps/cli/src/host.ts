@@ -23,6 +23,11 @@ export interface Host {
   readonly userHome: string;
   /** Aborts on an interrupt or a termination request. */
   readonly signal: AbortSignal;
+  /**
+   * Stops the processes of this terminal's job, as Ctrl-Z does. The function runs when they continue.
+   * @default the system has no jobs
+   */
+  readonly stopProcess?: (onContinue: () => void) => void;
   /** Runs when the command is a service, for which an interrupt only requests a stop. */
   readonly onService?: () => void;
   /** Returns the text that starts this program here. @default throughline */

@@ -4,6 +4,7 @@ import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
 import { fillIndex } from "./fill-index.ts";
 import { ImportSummary } from "./import-summary.ts";
+import { limitYoungHeap } from "./sync/limit-young-heap.ts";
 import { jsonLine } from "./terminal-safe.ts";
 import type { TableColumn } from "./text-table.ts";
 
@@ -37,6 +38,7 @@ export async function reportImport(
 ): Promise<ImportReport> {
   const { output, signal } = context;
   const { kind, shown, isDryRun, reported, unopened = () => 0 } = options;
+  limitYoungHeap();
   using results = new ImportResults();
   const totals = noTotals();
   const summary = new ImportSummary();

@@ -80,6 +80,7 @@ async function run(reinstallRemedy: string): Promise<number> {
     signal: interrupt.signal,
     reinstallRemedy,
     terminalName,
+    ...(process.platform === "win32" ? {} : { stopProcess }),
     onService: () => (isService = true),
     commandName: () =>
       ownCommandName({
@@ -89,6 +90,22 @@ async function run(reinstallRemedy: string): Promise<number> {
       }),
     self: { command: process.execPath, arguments: [...process.execArgv, process.argv[1] ?? ""] },
   });
+}
+
+/** A process that runs for this long after the signal was not stopped by it. */
+const notStoppedMs = 100;
+
+/** The whole job stops, or a program that started this one would read the keys meanwhile. */
+function stopProcess(onContinue: () => void): void {
+  const resume = (): void => {
+    clearTimeout(timer);
+    process.off("SIGCONT", resume);
+    onContinue();
+  };
+  process.on("SIGCONT", resume);
+  process.kill(0, "SIGTSTP");
+  // A signal alone keeps no process running. And where no shell could continue this job, the system does not stop it.
+  const timer = setTimeout(resume, notStoppedMs);
 }
 
 /** Each terminal is a device of its own. Without a terminal, commands of one shell or script belong together. */

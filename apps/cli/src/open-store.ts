@@ -2,7 +2,10 @@ import { openStore as openStoreAt, type OpenStoreOptions as StoreOptions } from 
 import type { SessionStore } from "@throughline/core";
 import type { TokenPlaces } from "./server/server-access.ts";
 
-export interface OpenStoreOptions extends Pick<StoreOptions, "workingDirectory" | "create" | "recover" | "onEvent"> {
+export interface OpenStoreOptions extends Pick<
+  StoreOptions,
+  "workingDirectory" | "create" | "recover" | "parts" | "isListed" | "onEvent"
+> {
   /** Locates the token for a server. @default there is none */
   readonly tokenPlaces?: TokenPlaces;
 }

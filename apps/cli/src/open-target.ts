@@ -7,13 +7,19 @@ import { openStore } from "./open-store.ts";
  * @throws {ThroughlineError} STORE_URL_INVALID
  */
 export function openTarget(
-  { host, output, tokenPlaces }: Pick<CommandContext, "host" | "output" | "tokenPlaces">,
+  {
+    host,
+    output,
+    tokenPlaces,
+    storeParts: parts,
+  }: Pick<CommandContext, "host" | "output" | "tokenPlaces" | "storeParts">,
   url: string,
 ): Promise<SessionStore> {
   return openStore(url, {
     workingDirectory: host.workingDirectory,
     create: true,
     tokenPlaces,
+    parts,
     onEvent: (event) => {
       if (event.name === "finding") output.finding(event.finding);
     },

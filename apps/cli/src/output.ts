@@ -74,6 +74,15 @@ export interface Output {
   progress(message: string): void;
   /** Must run before other output goes to the progress line. */
   clearProgress(): void;
+  /** Whether styles may be written to stdout. */
+  readonly isColored: boolean;
+  /** Writes the report of an error to stderr, also when output is quiet. */
+  problem(report: string): void;
+  /**
+   * Sends what would be written to the terminal to this function; null ends that. A screen that keeps rows at its bottom
+   * needs it. Streams that are no terminal are written as before.
+   */
+  redirect(write: ((text: string) => void) | null): void;
 }
 
 const levels = ["debug", "info", "warn", "error"];
@@ -81,18 +90,27 @@ const bufferLimit = 64 * 1024;
 
 export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: OutputOptions): Output {
   const { asTyped = (text: string): string => text } = options;
-  const messages = createMessages(host.stderr, { ...options, asTyped });
-  const results = createResults(host.stdout, options, messages);
-  return { isJson: options.isJson, isQuiet: options.isQuiet, asTyped, ...results, ...messages };
+  const redirection: Redirection = { write: null };
+  const messages = createMessages(host.stderr, { ...options, asTyped }, redirection);
+  const results = createResults(host.stdout, options, messages, redirection);
+  const redirect: Output["redirect"] = (write) => {
+    redirection.write = write;
+  };
+  return { isJson: options.isJson, isQuiet: options.isQuiet, asTyped, ...results, ...messages, redirect };
 }
 
-type Messages = Pick<Output, "note" | "event" | "finding" | "progress" | "clearProgress">;
-type Results = Omit<Output, keyof Messages | "isJson" | "isQuiet" | "asTyped">;
+type Messages = Pick<Output, "note" | "event" | "finding" | "progress" | "clearProgress" | "problem">;
+type Results = Omit<Output, keyof Messages | "isJson" | "isQuiet" | "asTyped" | "redirect">;
+
+interface Redirection {
+  write: ((text: string) => void) | null;
+}
 
 /** Writes messages to stderr, and keeps the progress line apart from them. */
 function createMessages(
   stderr: Host["stderr"],
   { isJson, isQuiet, logLevel, asTyped }: OutputOptions & Pick<Output, "asTyped">,
+  redirection: Redirection,
 ): Messages {
   const isShown = (level: string): boolean => !isQuiet && levels.indexOf(level) >= levels.indexOf(logLevel);
   const shownFindings = new Set<string>();
@@ -103,7 +121,8 @@ function createMessages(
   };
   const talk = (text: string): void => {
     clearProgress();
-    stderr.write(text);
+    if (redirection.write !== null && stderr.isTTY === true) redirection.write(text);
+    else stderr.write(text);
   };
   return {
     note: (message) => {
@@ -122,7 +141,7 @@ function createMessages(
       talk(isJson ? `${jsonLine({ kind: "finding", ...finding })}\n` : `${findingText(finding)}\n`);
     },
     progress: (message) => {
-      if (stderr.isTTY !== true || isJson || !isShown("info")) return;
+      if (stderr.isTTY !== true || isJson || !isShown("info") || redirection.write !== null) return;
       // The last column stays free. A character there moves the cursor to the next line, and the next message would not
       // overwrite this one.
       const cells = Math.max(1, columnsOf(stderr) - 1);
@@ -130,14 +149,20 @@ function createMessages(
       hasProgress = true;
     },
     clearProgress,
+    problem: talk,
   };
 }
 
 /** Writes the results of a command to stdout. */
-function createResults(stdout: Host["stdout"], options: OutputOptions, { clearProgress }: Messages): Results {
+function createResults(
+  stdout: Host["stdout"],
+  options: OutputOptions,
+  { clearProgress }: Messages,
+  redirection: Redirection,
+): Results {
   const isTerminal = stdout.isTTY === true;
   const isColored = isTerminal && options.color === "auto";
-  const buffer = new OutputBuffer(stdout, clearProgress, options.signal);
+  const buffer = new OutputBuffer(stdout, clearProgress, { signal: options.signal, redirection });
   const write = (text: string): Promise<void> => buffer.write(text);
   const render = (piece: Piece): string => {
     const text = terminalSafe(typeof piece === "string" ? piece : piece.text);
@@ -145,6 +170,7 @@ function createResults(stdout: Host["stdout"], options: OutputOptions, { clearPr
   };
   return {
     isTerminal,
+    isColored,
     object: (value) => write(`${jsonLine(value)}\n`),
     largeObject: async (value) => {
       for (const piece of jsonPieces(value)) await write(piece);
@@ -178,12 +204,18 @@ class OutputBuffer {
   readonly #stdout: Writable;
   readonly #clearProgress: () => void;
   readonly #signal: AbortSignal | undefined;
+  readonly #redirection: Redirection;
   #held = "";
 
-  constructor(stdout: Writable, clearProgress: () => void, signal: AbortSignal | undefined) {
+  constructor(
+    stdout: Writable,
+    clearProgress: () => void,
+    { signal, redirection }: { readonly signal: AbortSignal | undefined; readonly redirection: Redirection },
+  ) {
     this.#stdout = stdout;
     this.#clearProgress = clearProgress;
     this.#signal = signal;
+    this.#redirection = redirection;
   }
 
   async write(text: string): Promise<void> {
@@ -208,7 +240,9 @@ class OutputBuffer {
     this.#clearProgress();
     const text = this.#held;
     this.#held = "";
-    if (text !== "") await writeAll(this.#stdout, text);
+    if (text === "") return;
+    if (this.#redirection.write !== null) this.#redirection.write(text);
+    else await writeAll(this.#stdout, text);
   }
 
   /** Writing buffered data never yields to the event loop by itself, but an interrupt needs that. */

@@ -11,6 +11,8 @@ const programNames: Readonly<Record<string, string>> = {
   gemini: "Gemini CLI",
   "qwen-code": "Qwen Code",
   "kimi-cli": "Kimi CLI",
+  amp: "Amp",
+  droid: "Droid",
   openai: "OpenAI Chat Completions",
   "ai-sdk": "Vercel AI SDK",
   opencode: "opencode",

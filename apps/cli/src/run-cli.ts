@@ -1,15 +1,15 @@
 import { CommanderError } from "commander";
-import { type AgentContext, createAgentContext } from "@throughline/agent/internal";
+import { type AgentContext, createAgentContext, explainCodec } from "@throughline/agent/internal";
 import { type Config, loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
 import { configFilePath, maskSecrets, type Setting, settingOf } from "@throughline/config/internal";
-import { hasErrorCode, ThroughlineError } from "@throughline/core";
+import { hasErrorCode, type SessionStore, ThroughlineError } from "@throughline/core";
 import { nearestName } from "@throughline/core/internal";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
-import { confirm } from "./confirm.ts";
+import { askSecret, canAsk, confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
 import { columnsOf, type Host } from "./host.ts";
-import { type LazyStore, lazyStore, type StorePlace, storePlace } from "./lazy-store.ts";
+import { isUnborn, type LazyStore, lazyStore, type StorePlace, storePlace } from "./lazy-store.ts";
 import { openStore } from "./open-store.ts";
 import { createOutput } from "./output.ts";
 import type { OutputOptions } from "./output.ts";
@@ -159,9 +159,10 @@ async function runCommand(
   const signal = limit.signal === null ? host.signal : AbortSignal.any([host.signal, limit.signal]);
   const output = createOutput(host, outputOptions(request, settings, { signal, asTyped: typed }));
   const agent = agentOf(host, request, config);
-  const place = storePlace(agent);
+  const ask = canAsk(host, settingOf(settings, "input") !== false) ? askSecret(host) : null;
+  const place = storePlace(agent, ask);
   const store = lazyStore(host, place, output);
-  const context = contextOf(host, request, { agent, output, signal, store, place });
+  const context = contextOf(host, request, { agent, output, signal, store, place, askSecret: ask });
   try {
     const { run } = await definition.load();
     const exitCode = await run(context, input);
@@ -173,6 +174,7 @@ async function runCommand(
     // Output from before a failure must appear before the failure.
     await output.flush();
     await store.close();
+    await place.parts.close();
   }
 }
 
@@ -239,7 +241,7 @@ function outputOptions(
   };
 }
 
-interface ContextParts extends Pick<CommandContext, "output" | "signal"> {
+interface ContextParts extends Pick<CommandContext, "output" | "signal" | "askSecret"> {
   readonly agent: AgentContext;
   readonly store: LazyStore;
   readonly place: StorePlace;
@@ -256,31 +258,32 @@ function contextOf(host: Host, request: Request, { agent, store, place, ...parts
     host,
     settings,
     tokenPlaces: place.tokenPlaces,
+    storeParts: place.parts,
     commands: commandTable,
     openStore: async (purpose, onFinding) => {
       if (!isInherited) {
         isInherited = true;
-        await inheritBefore(request, context);
+        await importBefore(request, context, place);
       }
       return store.open(purpose, onFinding);
     },
+    canAsk: canAsk(host, settingOf(settings, "input") !== false),
     isYes: globals["yes"] === true,
     confirm: (question) => {
       output.clearProgress();
-      const isInputAllowed = settingOf(settings, "input") !== false;
-      return confirm(host, { isYes: globals["yes"] === true, isInputAllowed }, question);
+      return confirm(host, context, question);
     },
   };
   return context;
 }
 
-/** Adds the owning program of a foreign store, or the remedy for a server error. */
+/** Adds the owning program of a foreign store, what to do about its encryption, or the remedy for a server error. */
 async function explained(error: unknown, host: Host, storeUrl: string): Promise<unknown> {
   if (/^https?:/i.test(storeUrl)) {
     const { explainServerError } = await import("./server/explain-server-error.ts");
     return explainServerError(error, storeUrl, (host.commandName ?? ownName)());
   }
-  if (!hasErrorCode(error, "STORE_FOREIGN")) return error;
+  if (!hasErrorCode(error, "STORE_FOREIGN")) return explainCodec(error);
   // Few commands meet another program's database, so the module loads on demand.
   const { explainForeignStore } = await import("./explain-foreign-store.ts");
   return explainForeignStore(error);
@@ -300,6 +303,7 @@ const neverInherit: ReadonlySet<string> = new Set([
   "doctor",
   "diagnose",
   "reindex",
+  "encryption",
   "__complete",
   "completion",
   "config",
@@ -309,20 +313,36 @@ const neverInherit: ReadonlySet<string> = new Set([
   "serve",
   "sync",
   "token",
+  "ui",
   "mcp",
 ]);
 
+/** These commands look for sessions. A person whose first command is one of them has none here, but in other programs. */
+const firstLooks: ReadonlySet<string> = new Set(["sessions", "search"]);
+
 /** Imports without a question only for users who set `session.inherit.enabled` to true. */
-async function inheritBefore({ definition, input }: Request, context: CommandContext): Promise<void> {
-  const isWanted = context.settings.some(({ key, value }) => key === "session.inherit.enabled" && value === true);
-  const { host, storeUrl, tokenPlaces } = context;
-  if (!isWanted || neverInherit.has(definition.name) || input.options["dryRun"] === true) return;
-  // A store in memory would lose the import before the command opens its own store.
-  if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "memory") return;
-  // Most configurations inherit nothing, so the module loads on demand.
-  const { importInherited } = await import("./inherit/offer-import.ts");
-  const options = { workingDirectory: host.workingDirectory, create: true, tokenPlaces };
-  await importInherited(context, () => openStore(storeUrl, options));
+async function importBefore({ definition, input }: Request, context: CommandContext, place: StorePlace): Promise<void> {
+  const { host, settings, storeUrl, tokenPlaces, storeParts: parts, output } = context;
+  const isWanted = settings.some(({ key, value }) => key === "session.inherit.enabled" && value === true);
+  const options = { workingDirectory: host.workingDirectory, create: true, tokenPlaces, parts };
+  const open = (): Promise<SessionStore> => openStore(storeUrl, options);
+  // Most runs import nothing, so the module loads on demand.
+  if (isWanted) {
+    if (neverInherit.has(definition.name) || input.options["dryRun"] === true) return;
+    // A store in memory would lose the import before the command opens its own store.
+    if (parseStoreUrl(storeUrl, host.workingDirectory).scheme === "memory") return;
+    const { importInherited } = await import("./inherit/offer-import.ts");
+    await importInherited(context, open);
+  } else if (
+    firstLooks.has(definition.name) &&
+    !output.isJson &&
+    !context.isYes &&
+    isUnborn(place, host.workingDirectory) &&
+    context.canAsk
+  ) {
+    const { offerFirstImport } = await import("./inherit/offer-import.ts");
+    await offerFirstImport(context, open);
+  }
 }
 
 function settingFlags({ definition, input }: Request): Readonly<Record<string, string | number | undefined>> {
@@ -334,12 +354,14 @@ function settingFlags({ definition, input }: Request): Readonly<Record<string, s
 }
 
 /** Applies only to commands that call a model, because `context` has a `--model` that is no setting. */
-function chatFlags(options: CommandInput["options"]): Readonly<Record<string, string | number | undefined>> {
+function chatFlags(options: CommandInput["options"]): Readonly<Record<string, string | number | boolean | undefined>> {
   return {
     model: textOf(options["model"]),
     windowTokens: options["window"] as number | undefined,
     workspace: textOf(options["workspace"]),
     tools: textOf(options["tools"]),
+    approval: textOf(options["approval"]),
+    plain: options["plain"] === true ? true : undefined,
   };
 }
 

@@ -26,7 +26,12 @@ export async function shownName(store: SessionStore, state: SessionState, signal
   return words === null ? sessionName(state) : `"${words}"`;
 }
 
-async function firstWords(store: SessionStore, { ref }: SessionState, signal?: AbortSignal): Promise<string | null> {
+/** Returns the first words of a person, safe to print; null without any. */
+export async function firstWords(
+  store: SessionStore,
+  { ref }: Pick<SessionState, "ref">,
+  signal?: AbortSignal,
+): Promise<string | null> {
   const page = { limit: mostRecordsRead, ...(signal === undefined ? {} : { signal }) };
   try {
     for await (const { records } of store.read(ref, page)) {

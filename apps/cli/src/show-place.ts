@@ -52,6 +52,13 @@ async function first(
   return found.slice(0, limit);
 }
 
+/** @throws {ThroughlineError} RECORD_NOT_FOUND for a number that no record of the session has */
+export async function assertRecord(store: SessionStore, ref: SessionRef, seq: number): Promise<void> {
+  for await (const { records } of store.read(ref, { afterSeq: seq - 1, beforeSeq: seq + 1, payload: "head" }))
+    if (records.length > 0) return;
+  throw await noSuchRecord(store, ref, seq);
+}
+
 async function noSuchRecord(store: SessionStore, ref: SessionRef, seq: number): Promise<ThroughlineError> {
   const lastSeq = (await store.load(ref))?.head.lastSeq ?? 0;
   const range = lastSeq === 0 ? "it has no records" : `its records are #1 to #${lastSeq}`;

@@ -40,7 +40,7 @@ export async function startProgram(
 }
 
 /** A relative folder of the path is skipped, because it would mean a folder that a transcript names. */
-function findProgram(path: string, name: string): string | null {
+export function findProgram(path: string, name: string): string | null {
   const files = path
     .split(delimiter)
     .filter(isAbsolute)

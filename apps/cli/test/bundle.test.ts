@@ -100,7 +100,7 @@ describe("the bundle", () => {
       }
       expect(builtin.filter((name) => /undici|NativeModule (http|https|tls)$/.test(name))).toEqual([]);
       // A pipe as stdout loads `net`; that is not ours. One entry and a few chunks: each costs opening a file, less than half a millisecond.
-      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 24 : 36);
+      expect(chunks.length).toBeLessThanOrEqual(args[0] === "--help" ? 25 : 42);
     },
   );
 
@@ -149,6 +149,24 @@ describe("the bundle", () => {
     }
     expect(statSync(join(home, "big-backup.db")).size).toBeGreaterThan(8 * 1024 * 1024);
   });
+
+  it(
+    "loads the editor, Markdown and highlighting on use, and none of the editor's own screen",
+    { tags: ["slow"] },
+    async () => {
+      const { chunks } = await load("chat", "--key", "talk", "--once", "hello", "--model", "offline");
+      const unused = chunks.flatMap(sourcesOf).filter((source) => /\/(?:pi-tui|marked|highlight\.js)\//.test(source));
+      expect(unused).toEqual([]);
+      const all = readdirSync(join(installed, "dist/chunks")).filter((name) => name.endsWith(".js"));
+      const sources = all.flatMap((name) => sourcesOf(`chunks/${name}`));
+      expect(sources.some((source) => source.includes("/pi-tui/src/components/editor"))).toBe(true);
+      expect(
+        sources.filter((source) => /marked-cjk|pi-tui\/src\/(?:tui-|terminal|autocomplete|native)/.test(source)),
+      ).toEqual([]);
+      // The library of the editor depends on a Markdown lexer of its own.
+      expect(new Set(sources.flatMap((source) => /\/(marked@[^/]+)\//.exec(source)?.[1] ?? []))).toHaveLength(1);
+    },
+  );
 
   it("names all that others have made of it, with their terms", () => {
     expect(bundled.length).toBeGreaterThan(20);

@@ -19,12 +19,12 @@ describe("/history", () => {
     await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
       columns: 300,
     });
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     let seen = 0;
     const ask = async (line: string): Promise<string> => {
       seen = terminal.text().length;
       terminal.write(`${line}\r`);
-      await terminal.waitFor(/\n> $/, 20_000);
+      await terminal.waitForPrompt();
       return terminal.text().slice(seen);
     };
     await ask("/compact");

@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { createProviderSimulator } from "@throughline/testing";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { assistant, objects, runChild, runHere, seed, temporaryDirectory, user } from "./harness.ts";
-import { runInTerminal } from "./terminal.ts";
-import type { Terminal } from "./terminal.ts";
+import { runInTerminal, say } from "./terminal.ts";
 
 const key = "agent:main:cli:direct:work";
 const model = "anthropic/claude-opus-5";
@@ -28,11 +27,6 @@ function exchanges(count: number): ReturnType<typeof user>[] {
     user(`Look after quay ${index}, and never paint it red. `.repeat(10)),
     assistant(`Quay ${index} is looked after in src/quay-${index}.ts. `.repeat(12)),
   ]).flat();
-}
-
-async function say(terminal: Terminal, line: string): Promise<void> {
-  terminal.write(`${line}\r`);
-  await terminal.waitFor(/\n> $/, 20_000);
 }
 
 async function only(...args: readonly string[]): Promise<Record<string, unknown>> {
@@ -96,7 +90,7 @@ describe("compaction by hand", () => {
         environment: noKeys,
         columns: 200,
       });
-      await terminal.waitFor("> ");
+      await terminal.waitForPrompt();
       await say(terminal, "/compact");
       expect(terminal.text()).toMatch(
         /Summarized \d+ older messages \(extractive\)\. Messages from #\d+ on stay word for word\. ~[\d,]+ → ~[\d,]+ tokens\./,
@@ -199,7 +193,7 @@ describe("/status", () => {
         environment: { ...noKeys, ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url },
         columns: 200,
       });
-      await terminal.waitFor("> ");
+      await terminal.waitForPrompt();
       await say(terminal, "/status");
       expect(terminal.text()).toMatch(
         /breaker +anthropic\/claude-haiku-4-5: open, next try in 20 min, 3 of 3 failures; last: no answer\n/,
@@ -249,7 +243,7 @@ describe("checkpoints by hand", () => {
           environment: noKeys,
           columns: 200,
         });
-        await terminal.waitFor("> ");
+        await terminal.waitForPrompt();
         await say(terminal, "/checkpoints");
         expect(terminal.text()).toContain("No checkpoints yet.");
         await say(terminal, "/checkpoint");

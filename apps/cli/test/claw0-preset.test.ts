@@ -158,7 +158,7 @@ describe("the preset claw0 in chat", () => {
       environment: { ...environment(), HOME: directory.path, THROUGHLINE_HOME: directory.path },
       columns: 200,
     });
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     terminal.write("/context\r");
     await terminal.waitFor(/Context usage: ~[\d,]+ \/ 180,000 tokens\n\[-{30}\] 0\.\d%/);
   });

@@ -84,6 +84,10 @@ async function fill(store: SessionStore, namespace = ""): Promise<void> {
   await begin("agent:main:web:direct:user-5", "other words");
 }
 
+async function* inOne(text: string): AsyncGenerator<Uint8Array> {
+  yield new TextEncoder().encode(text);
+}
+
 async function keysOf(store: SessionStore, namespace = ""): Promise<readonly string[]> {
   return (await store.list({ namespace, state: "any", sort: "key" })).sessions.map(({ ref }) => ref.key);
 }
@@ -118,6 +122,7 @@ describe.each(stores)("a user in a store, over %s", (kind) => {
         notes: 5,
         wireFrames: 1,
         files: store.files === undefined ? null : 0,
+        unusedFiles: store.files === undefined ? null : 0,
         partials: store.capabilities.partials ? 1 : 0,
         searchRows: store.capabilities.search ? 5 : null,
         unread: 0,
@@ -147,9 +152,23 @@ describe.each(stores)("a user in a store, over %s", (kind) => {
       { sessionId: "m4" },
       { ifRevision: null },
     );
-    await using sessions = createSessions({ store, model: offline() });
-    expect((await sessions.deleteUser({ namespace: "user-4" })).counts).toMatchObject({ sessions: 8, archived: 1 });
+    // Files that were put and never sent: of an agent with sessions, and of one without.
+    for (const [namespace, agentId] of [
+      ["user-4", "main"],
+      ["user-4", "idle"],
+      ["", "main"],
+    ] as const)
+      await store.files?.put({ namespace, agentId }, inOne(secret));
+    await using sessions = createSessions({ store, model: offline(), agentId: "idle" });
+    const unusedFiles = store.files === undefined ? null : 2;
+    const plan = await sessions.deleteUser({ namespace: "user-4" }, { dryRun: true });
+    const deleted = await sessions.deleteUser({ namespace: "user-4" });
+    for (const { counts } of [plan, deleted]) expect(counts).toMatchObject({ sessions: 8, archived: 1, unusedFiles });
     expect([await keysOf(store, "user-4"), (await keysOf(store)).length]).toEqual([[], 7]);
+    const left = async (namespace: string, agentId: string): Promise<number> =>
+      (await Array.fromAsync(store.files?.list({ namespace, agentId }) ?? [])).flat().length;
+    if (store.files !== undefined)
+      expect([await left("user-4", "main"), await left("user-4", "idle"), await left("", "main")]).toEqual([0, 0, 1]);
     await store.close();
   });
 

@@ -1,8 +1,18 @@
 import { count, kind, list, listOf, object, one, or, text, type Shape } from "./shape-checks.ts";
 
+/** The proof of deletion that \`delete --shred\` gives. */
+const proof = object({
+  version: count,
+  keyringId: text,
+  keyIds: list,
+  destroyedAt: text,
+  reason: text,
+  signature: text,
+});
+
 /** What `delete --purge` and `delete --user` print. */
 export const deletionShapes: Readonly<Record<string, Shape>> = {
-  removed: { ...kind, agentId: text, key: text, sessionId: text },
+  removed: { ...kind, agentId: text, key: text, sessionId: text, proof: or(proof) },
   userDeletion: {
     ...kind,
     state: one("planned", "deleted"),
@@ -15,6 +25,7 @@ export const deletionShapes: Readonly<Record<string, Shape>> = {
       notes: count,
       wireFrames: count,
       files: or(count),
+      unusedFiles: or(count),
       partials: count,
       searchRows: or(count),
       unread: count,
@@ -27,5 +38,6 @@ export const deletionShapes: Readonly<Record<string, Shape>> = {
       because: one("key", "fork", "spawned"),
     }),
     notReached: list,
+    proof: or(proof),
   },
 };

@@ -223,9 +223,9 @@ describe("a model", () => {
     for (const store of [[], ["--store", `jsonl:${home}`], ["--store", `jsonl:${home}`, "--namespace", "n"]])
       await runHere(home, ["chat", "--once", "hello", "--model", "offline", ...store], { cwd: work });
     await using terminal = runInTerminal(home, ["chat", "--model", "offline"]);
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     terminal.write("hello\r");
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     terminal.write("/quit\r");
     await terminal.exitCode();
     const names = readdirSync(home).filter((name) => name !== "work");

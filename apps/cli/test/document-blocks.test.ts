@@ -107,7 +107,7 @@ class DocumentChat implements AsyncDisposable {
     const [from, printed] = [this.provider.requests.length, terminal.text().length];
     terminal.write(`${text}\r`);
     await terminal.waitFor("Noted.");
-    await terminal.waitFor(/\n> $/);
+    await terminal.waitForPrompt();
     expect(this.provider.refusals).toEqual([]);
     return { notes: terminal.text().slice(printed), ...this.#askedSince(from) };
   }
@@ -121,7 +121,7 @@ class DocumentChat implements AsyncDisposable {
     const environment = { ...this.#keys(), HOME: directory.path };
     const args = ["chat", ...chatArguments, "--window", "200000", "--workspace", workspace];
     const terminal = runInTerminal(directory.path, args, { environment, columns: 400 });
-    await terminal.waitFor(/\n> $/);
+    await terminal.waitForPrompt();
     return terminal;
   }
 
@@ -326,7 +326,7 @@ describe("the preset openclaw, in chat", () => {
       expect(at.notes).toContain("(Asked the agent to store what it wants to keep");
       const before = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
       terminal.write("/new\r");
-      await terminal.waitFor(/\n> $/);
+      await terminal.waitForPrompt();
       const after = objects((await chat.run(["sessions", "--json", "--quiet"])).stdout);
       expect(after.filter(({ kind }) => kind === "session")).toHaveLength(1);
       expect(after[0]?.["sessionId"]).not.toBe(before[0]?.["sessionId"]);

@@ -50,11 +50,11 @@ describe("what a reset left in earlier sessions", () => {
     await using terminal = runInTerminal(directory.path, ["chat", "--key", key, "--model", "offline"], {
       columns: 200,
     });
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     const ask = async (line: string): Promise<string> => {
       const seen = terminal.text().length;
       terminal.write(`${line}\r`);
-      await terminal.waitFor(/\n> $/, 20_000);
+      await terminal.waitForPrompt();
       return terminal.text().slice(seen);
     };
     expect(await ask("/history --all")).toMatch(

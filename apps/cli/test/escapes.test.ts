@@ -225,7 +225,14 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
     ["token", "list"],
     ["token", "revoke", attack],
   ],
+  // Without a session it would serve until it is stopped.
+  ui: [["ui", `missing${attack}`, "--no-open", "--no-sync"]],
   reindex: [["reindex"], ["reindex", "--store", "memory:"]],
+  encryption: [
+    ["encryption", attack],
+    ["encryption", "check", attack],
+    ["encryption", "--keyring", attack, "--main-key", `file:${attack}`],
+  ],
   backup: [
     ["backup", `missing${attack}/x.db`],
     ["backup", "sessions.db"],

@@ -92,11 +92,13 @@ describe("export --to html and --to markdown", () => {
     const opener = join(directory.path, "xdg-open");
     writeFileSync(opener, `#!/bin/sh\nprintf %s "$1" > "${join(directory.path, "opened")}"\n`, { mode: 0o755 });
     const args = ["export", "new", "--to", "html", "-o", "a.html", "--open"];
-    const run = await runHere(directory.path, args, { environment: { PATH: `${directory.path}:/usr/bin:/bin` } });
+    const run = await runHere(directory.path, args, {
+      environment: { PATH: `${directory.path}:/usr/bin:/bin`, DISPLAY: ":0" },
+    });
     expect(run.code).toBe(0);
     expect(readFileSync(join(directory.path, "opened"), "utf8")).toBe(join(directory.path, "a.html"));
     const none = await runHere(directory.path, ["export", "new", "--to", "html", "-o", "b.html", "--open"], {
-      environment: { PATH: "" },
+      environment: { PATH: "", DISPLAY: ":0" },
     });
     expect([none.code, none.stderr.includes("Open the file in a browser")]).toEqual([0, true]);
   });

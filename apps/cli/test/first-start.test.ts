@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory, type Run } from "./harness.ts";
@@ -90,11 +90,38 @@ function furtherTranscripts(): void {
     [`${opencode}/part/msg_1/prt_1.json`]: [{ id: "prt_1", type: "text", text: "Mend the nets." }],
     [`${opencode}/session_share/${opencodeId}.json`]: [{ id: "x", secret: "secret" }],
   };
+  writeLines(files);
+}
+
+/** One session each as Copilot CLI and Qwen Code keep it. */
+function lastTranscripts(): void {
+  const timestamp = "2026-01-01T00:00:01.000Z";
+  const copilot = (id: string, type: string, data: object): object => ({ type, data, id, parentId: null, timestamp });
+  const qwen = { uuid: "q1", parentUuid: null, sessionId: claudeId, timestamp, type: "user", cwd: "/home/ada" };
+  writeLines({
+    ".copilot/session-state/c1/events.jsonl": [
+      copilot("e0", "session.start", { sessionId: "c1", context: { cwd: "/home/ada" }, startTime: timestamp }),
+      copilot("e1", "user.message", { content: "Ring the bell." }),
+    ],
+    [`.qwen/projects/-home-ada/chats/${claudeId}.jsonl`]: [
+      { ...qwen, message: { role: "user", parts: [{ text: "Ring twice for the ferry." }] } },
+    ],
+  });
+}
+
+function writeLines(files: Readonly<Record<string, readonly object[]>>): void {
   for (const [name, lines] of Object.entries(files)) {
     const file = join(directory.path, name);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   }
+}
+
+/** A folder without a session of its own shows those of other programs first. */
+async function leavePicker(terminal: Terminal): Promise<void> {
+  await terminal.waitFor("6 sessions: ");
+  terminal.write("\u001b");
+  await terminal.waitForPrompt();
 }
 
 describe("sessions of several programs at the first run", () => {
@@ -111,7 +138,7 @@ describe("sessions of several programs at the first run", () => {
       expect(asked.match(/Import them\?/g)).toHaveLength(1);
       terminal.write("y\r");
       await terminal.waitFor("Imported 6 sessions");
-      await terminal.waitFor("> ");
+      await leavePicker(terminal);
       terminal.write("/quit\r");
       expect(await terminal.exitCode()).toBe(0);
     }
@@ -120,10 +147,48 @@ describe("sessions of several programs at the first run", () => {
     for (const words of ["buoys", "pier", "lamps", "gulls", "rope", "nets"])
       expect((await run(["search", words])).stdout).toContain(words);
     await using again = chat();
-    await again.waitFor("> ");
+    await leavePicker(again);
     expect(again.text()).not.toContain("Import them?");
     again.write("/quit\r");
     expect(await again.exitCode()).toBe(0);
+  });
+
+  it.each([
+    ["search", ["search", "ring"], ["Ring the bell", "Ring twice for the ferry"]],
+    ["sessions", ["sessions"], ["Count the buoys", "Paint the pier", "Nets"]],
+  ])("are offered by a first `%s`, which then has them", { tags: ["slow"] }, async (_name, args, found) => {
+    transcripts();
+    furtherTranscripts();
+    openclawSession();
+    lastTranscripts();
+    const look = (): Terminal =>
+      runInTerminal(directory.path, args, {
+        environment: { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: home },
+        columns: 300,
+      });
+    {
+      await using terminal = look();
+      await terminal.waitFor("[y/N] ");
+      expect(existsSync(home)).toBe(false);
+      terminal.write("y\r");
+      expect(await terminal.exitCode()).toBe(0);
+      expect(terminal.text()).toContain("Imported 8 sessions");
+      for (const words of found) expect(terminal.text()).toContain(words);
+    }
+    await using again = look();
+    expect(await again.exitCode()).toBe(0);
+    expect(again.text()).not.toContain("Import them?");
+  });
+
+  it("stay where they are after a no to a first search, and no store is made", { tags: ["slow"] }, async () => {
+    transcripts();
+    const environment = { ...noKeys, HOME: directory.path, THROUGHLINE_HOME: home };
+    await using terminal = runInTerminal(directory.path, ["search", "buoys"], { environment, columns: 300 });
+    await terminal.waitFor("[y/N] ");
+    terminal.write("n\r");
+    expect(await terminal.exitCode()).toBe(0);
+    expect(terminal.text()).toContain("Nothing was imported");
+    expect(readdirSync(home)).toEqual(["sync.json"]);
   });
 
   it("are left alone where nobody can answer, or a setting says so", async () => {
@@ -134,7 +199,7 @@ describe("sessions of several programs at the first run", () => {
     mkdirSync(home, { recursive: true });
     writeFileSync(join(home, "config.json"), JSON.stringify({ session: { inherit: { enabled: false } } }));
     await using terminal = chat();
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     expect(terminal.text()).not.toContain("Import them?");
     terminal.write("/quit\r");
     expect(await terminal.exitCode()).toBe(0);

@@ -256,6 +256,61 @@ const harmony: readonly string[] = [
   "<|start|>assistant<|channel|>final<|message|>It says hello.<|end|>\n",
 ];
 
+const ampThread = {
+  v: 42,
+  id: `T-${id}`,
+  created: Date.parse(at(0)),
+  title: "A file",
+  env: { initial: { trees: [{ displayName: "project", uri: "file:///home/u/project" }] } },
+};
+
+const ampUsage = (second: number): object => ({
+  usage: { model: "claude-opus-4-7", inputTokens: 3, cacheReadInputTokens: 7, outputTokens: 20, timestamp: at(second) },
+});
+
+const ampMessages: readonly object[] = [
+  {
+    role: "user",
+    messageId: 0,
+    content: [{ type: "text", text: "What is in a.txt?" }],
+    meta: { sentAt: Date.parse(at(1)) },
+  },
+  {
+    role: "assistant",
+    messageId: 1,
+    content: [{ type: "tool_use", complete: true, id: "call_1", name: "Read", input: { path: "a.txt" } }],
+    ...ampUsage(2),
+  },
+  {
+    role: "user",
+    messageId: 2,
+    content: [{ type: "tool_result", toolUseID: "call_1", run: { status: "done", result: "hello" } }],
+  },
+  { role: "assistant", messageId: 3, content: [{ type: "text", text: "It says hello." }], ...ampUsage(4) },
+];
+
+const droidLine = (second: number, role: string, content: readonly object[], more: object = {}): object => ({
+  type: "message",
+  id: `m${second}`,
+  timestamp: at(second),
+  message: { role, content, ...more },
+});
+
+const droidModel = { modelId: "claude-opus-4-7" };
+
+const droid: readonly object[] = [
+  { type: "session_start", id, title: "A file", owner: "u", version: 2, cwd: "/home/u/project" },
+  droidLine(1, "user", [{ type: "text", text: "What is in a.txt?" }]),
+  droidLine(
+    2,
+    "assistant",
+    [{ type: "tool_use", id: "call_1", name: "Read", input: { file_path: "a.txt" } }],
+    droidModel,
+  ),
+  droidLine(3, "user", [{ type: "tool_result", tool_use_id: "call_1", content: "hello" }]),
+  droidLine(4, "assistant", [{ type: "text", text: "It says hello." }], droidModel),
+];
+
 export const foreignFixtures: readonly ForeignFixture[] = [
   {
     format: "claude-code",
@@ -287,6 +342,15 @@ export const foreignFixtures: readonly ForeignFixture[] = [
     stages: grown(kimiCli),
     isWritten: false,
   },
+  {
+    format: "amp",
+    path: `.local/share/amp/threads/T-${id}.json`,
+    stages: [ampMessages.slice(0, 2), ampMessages].map((messages) =>
+      JSON.stringify({ ...ampThread, messages }, null, 2),
+    ),
+    isWritten: false,
+  },
+  { format: "droid", path: `.factory/sessions/-home-u-project/${id}.jsonl`, stages: grown(droid), isWritten: false },
   { format: "openai", path: "chats/one.json", stages: rewritten(openAi), isWritten: true },
   { format: "ai-sdk", path: "chats/two.json", stages: rewritten(uiMessages), isWritten: true },
   {

@@ -38,7 +38,7 @@ async function serve(): Promise<ReadonlyMap<string, string>> {
   child = started;
   let stderr = "";
   started.stderr.on("data", (chunk) => (stderr += chunk));
-  await expect.poll(() => stderr, { timeout: 20_000 }).toMatch(/makes such a token\.\n/);
+  await expect.poll(() => stderr).toMatch(/makes such a token\.\n/);
   const said = [...stderr.matchAll(/^Gateway ([a-z-]+): ([A-Z_]+)=(\S+);/gm)];
   return new Map(said.map(([, name = "", , url = ""]) => [name, url]));
 }
@@ -128,19 +128,19 @@ describe("serve with gateway.upstreams", () => {
         messages.push({ role: "assistant", content: await stream.finalText() });
       };
       await ask("before");
-      await expect.poll(async () => (await json("sessions"))[0]?.["messageCount"], { timeout: 20_000 }).toBe(2);
+      await expect.poll(async () => (await json("sessions"))[0]?.["messageCount"]).toBe(2);
       const other = new DatabaseSync(join(directory.path, "sessions.db"));
       other.exec("BEGIN IMMEDIATE");
       for (const text of ["first", "second", "third"]) await ask(text);
       const spool = join(directory.path, "spool");
-      await expect.poll(() => readdirSync(spool).length, { timeout: 30_000 }).toBe(3);
+      await expect.poll(() => readdirSync(spool).length).toBe(3);
       child?.kill("SIGKILL");
       await new Promise((resolve) => child?.once("close", resolve));
       other.exec("ROLLBACK");
       other.close();
       expect(readdirSync(spool)).toHaveLength(3);
       await serve();
-      await expect.poll(() => readdirSync(spool), { timeout: 20_000 }).toEqual([]);
+      await expect.poll(() => readdirSync(spool)).toEqual([]);
       const [session] = await json("sessions");
       expect(session?.["messageCount"]).toBe(8);
       const calls = (await json("explain", String(session?.["key"]))).filter(({ kind }) => kind === "call");

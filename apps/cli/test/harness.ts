@@ -31,6 +31,8 @@ export interface RunOptions {
   readonly signal?: AbortSignal;
   /** Told what is written to stdout. Only in this process. */
   readonly onStdout?: (chunk: Buffer) => void;
+  /** Told what is written to stderr. Only in this process. */
+  readonly onStderr?: (chunk: Buffer) => void;
 }
 
 /** A directory for one test file, gone afterwards. */
@@ -80,7 +82,7 @@ export async function runHere(home: string, args: readonly string[], options: Ru
     const writable = new Writable({
       write(chunk: Buffer, _encoding, done) {
         chunks[name].push(chunk);
-        if (name === "stdout") options.onStdout?.(chunk);
+        (name === "stdout" ? options.onStdout : options.onStderr)?.(chunk);
         done();
       },
     });
@@ -109,6 +111,14 @@ export function objects(text: string): Record<string, unknown>[] {
   const lines = text.split("\n");
   if (lines.pop() !== "") throw new Error(`the output does not end with a line feed: ${text.slice(-200)}`);
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+/** What the person said in a session, as the command line shows it. */
+export async function saidIn(home: string, key: string): Promise<unknown[]> {
+  const { stdout } = await runHere(home, ["show", key, "--json", "--role", "user", "--quiet"]);
+  return objects(stdout).flatMap(({ record }) =>
+    record === undefined ? [] : [(record as { message: { content: unknown } }).message.content],
+  );
 }
 
 /** A session to be made. */

@@ -105,14 +105,14 @@ describe("sessions of another program at the first run", () => {
         await terminal.waitFor("[y/N] ");
         terminal.write("\r");
         await terminal.waitFor("Nothing was imported");
-        await terminal.waitFor("> ");
+        await terminal.waitForPrompt();
         terminal.write("/quit\r");
         expect(await terminal.exitCode()).toBe(0);
       }
       expect(await sessionKeys()).toEqual([]);
       {
         await using again = chat();
-        await again.waitFor("> ");
+        await again.waitForPrompt();
         expect(again.text()).not.toContain("OpenClaw");
       }
       // Whoever never answered is asked again.

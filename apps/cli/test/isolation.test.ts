@@ -150,6 +150,7 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
   verify: "takes no session",
   reindex: "takes no session",
   backup: "takes no session",
+  encryption: "takes no session",
   "restore-backup": "takes no session",
   stats: [
     { args: [], expected: "blind" },
@@ -161,6 +162,7 @@ const attempts: Readonly<Record<string, readonly Attempt[] | "takes no session">
   ],
   // It would serve until it is stopped: what a token of one agent reaches is tried in apps/server.
   serve: "takes no session",
+  ui: [{ args: [theirs, "--no-open", "--no-sync"], expected: "refused" }],
   mcp: [{ args: [], stdin: mcpRequests(), expected: "blind" }],
   token: "takes no session",
   diagnose: "takes no session",

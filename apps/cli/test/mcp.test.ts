@@ -252,7 +252,7 @@ describe("over stdin and stdout", () => {
         child.stdin.on("error", () => {});
         const ended = new Promise((resolve) => child.on("close", resolve));
         child.stdin.write(call(1, "list_sessions"));
-        await expect.poll(() => output, { timeout: 20_000 }).toContain("\n");
+        await expect.poll(() => output).toContain("\n");
         if (end === "SIGTERM") child.kill("SIGTERM");
         else child.stdin.end();
         if (end === "both") {

@@ -50,6 +50,8 @@ const commands: Readonly<Record<string, RegExp>> = {
   codex: /^cd \S+ && codex resume [\w-]+\n$/,
   gemini: /^(cd \S+ && )?gemini --resume [\w-]+\n$/,
   "qwen-code": /^(cd \S+ && )?qwen --resume [\w-]+\n$/,
+  amp: /^(cd .+ && )?amp threads continue T-[\w-]+\n$/,
+  droid: /^(cd \S+ && )?droid --resume [\w-]+\n$/,
   "kimi-cli": /^(cd \S+ && )?kimi --session [\w-]+\n$/,
   opencode: /^(cd \S+ && )?opencode --session \w+\n$/,
   "copilot-cli": /^(cd \S+ && )?copilot --resume=[\w-]+\n$/,

@@ -125,7 +125,7 @@ describe("the view of a context", () => {
       environment: environment(),
       columns: 200,
     });
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     terminal.write("/context\r");
     await terminal.waitFor(/Context usage: ~[\d,]+ tokens \(window unknown\)/);
   });

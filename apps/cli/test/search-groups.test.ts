@@ -104,7 +104,7 @@ describe("search for people", () => {
   it("says of 0 hits which change finds something, or that none does", async () => {
     expect((await run("search", "harbo")).stderr).toBe("0 hits.\n  with 'harbo*': 7 hits\n");
     expect((await run("search", "lanterns")).stderr).toBe("0 hits.\n  with --all-agents: 1 hit\n");
-    expect((await run("search", "archived", "anchor")).stderr).toBe("0 hits.\n  with --archived: 1 hit\n");
+    expect((await run("search", "archived", "anchor")).stderr).toBe("0 hits.\n  with --archived: 2 hits\n");
     expect((await run("search", "lit", "--role", "system")).stderr).toBe("0 hits.\n  without --role: 2 hits\n");
     const none = "0 hits.\nAlso none with 'xyzzy*', with --archived or with --all-agents.\n";
     expect((await run("search", "xyzzy")).stderr).toBe(none);

@@ -63,7 +63,7 @@ describe("chat in a session that may not send", () => {
     await run("new", "--key", "notes");
     await run("entry", "notes", "set", "sendPolicy", "deny");
     await using terminal = runInTerminal(directory.path, ["chat", "--key", "notes", "--model", "offline"]);
-    await terminal.waitFor("> ");
+    await terminal.waitForPrompt();
     terminal.write("hello\r");
     await terminal.waitFor("Then /continue asks the model.)");
     await run("entry", "notes", "set", "sendPolicy", "allow");

@@ -35,7 +35,7 @@ async function serve(args: readonly string[] = [], home = directory.path): Promi
   child.stderr.on("data", (chunk) => (stderr += chunk));
   const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
   void ended.then(() => (stdout += "\n"));
-  await expect.poll(() => stdout, { timeout: 20_000 }).toContain("\n");
+  await expect.poll(() => stdout).toContain("\n");
   const [line = ""] = stdout.split("\n");
   const serving = { child, ended, output: () => stdout + stderr, url: "" };
   running.push(serving);

@@ -31,7 +31,7 @@ async function serve(home: string): Promise<Served> {
     return ended;
   };
   stops.push(stop);
-  await expect.poll(() => stdout, { timeout: 20_000, message: stderr }).toContain("\n");
+  await expect.poll(() => stdout, { message: stderr }).toContain("\n");
   const { url } = JSON.parse(stdout) as { readonly url: string };
   return {
     ask: async (path, token) => {

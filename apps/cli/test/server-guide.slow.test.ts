@@ -14,7 +14,7 @@ it.skipIf(!hasPython)("the Python of the guide has a whole turn with a server", 
   const child = start(directory.path, ["serve", "--port", "0"]);
   let stdout = "";
   child.stdout.on("data", (chunk) => (stdout += String(chunk)));
-  await expect.poll(() => stdout, { timeout: 30_000 }).toContain("\n");
+  await expect.poll(() => stdout).toContain("\n");
   const env = cleanEnvironment(directory.path);
   const run = spawnSync("python3", ["-"], { input: program, env, encoding: "utf8" });
   expect([run.stderr, run.stdout]).toEqual(["", "2 user\n3 assistant\n"]);

@@ -2,6 +2,8 @@ import { count, kind, listOfTexts, or, text, type Shape } from "./shape-checks.t
 
 /** What `serve` and `token` print. */
 export const serverShapes: Readonly<Record<string, Shape>> = {
+  link: { ...kind, key: text, sessionId: text, seq: or(count), url: text },
+  page: { ...kind, url: text, pid: or(count), store: text, expiresAtMs: or(count) },
   mcp: { ...kind, url: text, pid: count, store: text },
   server: { ...kind, url: text, pid: count, store: text, serverFile: text },
   token: {

@@ -74,7 +74,7 @@ async function serve(
     return ended;
   };
   closing.push(stop);
-  await expect.poll(() => stdout, { timeout: 20_000 }).toContain("\n");
+  await expect.poll(() => stdout).toContain("\n");
   return { url: String((JSON.parse(stdout) as { readonly url: unknown }).url), stop };
 }
 

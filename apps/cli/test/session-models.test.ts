@@ -71,7 +71,7 @@ describe("the model of a conversation", () => {
       const file = join(directory.path, "m1.jsonl");
       writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
       await must("import", file, "--key", key);
-      expect(await asked()).toMatchObject({ model: "claude-sonnet-4-5" });
+      expect(await asked()).toMatchObject({ model: "claude-sonnet-5" });
       expect(await asked("--model", "anthropic/claude-opus-5")).toMatchObject({ effort: "medium" });
       await append({ type: "model_change", provider: "ollama", modelId: "qwen3:8b" });
       const { stderr } = await run("chat", "--key", key, "--once", "Hi", "--timeout", "5000");
@@ -91,7 +91,7 @@ describe("the model of a conversation", () => {
     await must("new", "--key", key);
     for (const [field, value] of Object.entries(fields)) await must("entry", key, "set", field, value);
     const { said, model } = await asked();
-    expect([model, said]).toEqual(["claude-sonnet-4-5", expect.stringMatching(note)]);
+    expect([model, said]).toEqual(["claude-sonnet-5", expect.stringMatching(note)]);
     for (const field of Object.keys(fields)) {
       expect(said).toContain(`entry ${key} unset ${field}`);
       await must("entry", key, "unset", field);

@@ -86,7 +86,7 @@ describe("doctor", () => {
 
 describe("import", () => {
   it.each([
-    ["folder.jsonl", "FORMAT_UNKNOWN", "is no directory of sessions"],
+    ["folder.jsonl", "FORMAT_UNKNOWN", "No session file was found in"],
     ["pipe.jsonl", "FILE_UNREADABLE", "is not a regular file"],
     ["link.jsonl", "PATH_UNSAFE", "is a symbolic link"],
     ["empty.jsonl", "FORMAT_UNKNOWN", "is empty"],

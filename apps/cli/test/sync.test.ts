@@ -107,7 +107,7 @@ describe("sync", () => {
     expect(await synced([copy])).toMatchObject({ imported: 1 });
     mkdirSync(join(directory.path, "empty"));
     const { code, stderr } = await run(["sync", join(directory.path, "empty")]);
-    expect([code, stderr]).toEqual([3, expect.stringContaining("is no directory of sessions")]);
+    expect([code, stderr]).toEqual([3, expect.stringContaining("No session file was found in")]);
   });
 
   it("leaves out what sync.exclude names", async () => {
@@ -169,6 +169,45 @@ describe("sync", () => {
     await using again = start();
     await again.waitFor("2 unchanged");
     expect(again.text()).not.toContain("[y/N]");
+  });
+
+  it("asks again for a store that others may read, and says where the texts go", { tags: ["slow"] }, async () => {
+    claudeSession();
+    await synced();
+    const environment = { HOME: directory.path, THROUGHLINE_HOME: join(directory.path, "home") };
+    const args = ["sync", "--store", "postgres://ada:secret@127.0.0.1:1/team"];
+    await using terminal = runInTerminal(directory.path, args, { environment, columns: 200 });
+    await terminal.waitFor("[y/N] ");
+    expect(terminal.text()).toContain("their texts are copied to postgres://");
+    expect(terminal.text()).not.toMatch(/secret|nothing leaves/);
+    terminal.write("n\r");
+    expect(await terminal.exitCode()).toBe(0);
+  });
+
+  it.each<readonly [string, readonly string[], Readonly<Record<string, string>>]>([
+    ["of one sync", ["sync"], {}],
+    ["of a watch", ["sync", "--watch"], {}],
+    ["before another command", ["sessions"], { THROUGHLINE_SESSION_INHERIT_ENABLED: "true" }],
+  ])("counts the sessions of a pass on the progress line %s", { tags: ["slow"] }, async (_name, args, environment) => {
+    const text = Array.from({ length: 200 }, (_, at) => claudeLine(at, "words ".repeat(100))).join("");
+    const folder = join(directory.path, ".claude", "projects", "-srv-app");
+    mkdirSync(folder, { recursive: true });
+    for (let at = 10; at < 40; at++) {
+      const other = `${id.slice(0, -2)}${at}`;
+      writeFileSync(join(folder, `${other}.jsonl`), text.replaceAll(id, other));
+    }
+    const named = { ...environment, THROUGHLINE_SESSION_INHERIT_SOURCE: join(directory.path, ".claude") };
+    const interrupt = new AbortController();
+    const { stderr } = await run(args, {
+      isTerminal: true,
+      environment: named,
+      signal: interrupt.signal,
+      onStderr: (chunk) => {
+        if (chunk.includes("Watching")) interrupt.abort();
+      },
+    });
+    const counts = [...stderr.matchAll(/syncing: (\d+) sessions?/g)].map(([, count]) => Number(count));
+    expect(Math.max(...counts)).toBeGreaterThan(0);
   });
 
   it("watches until an interrupt, and finds a line, a new file and a new folder", { tags: ["slow"] }, async () => {

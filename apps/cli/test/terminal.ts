@@ -11,6 +11,8 @@ export interface Terminal extends AsyncDisposable {
   resize(columns: number, rows: number): void;
   /** Waits until the text holds this after what was waited for last. */
   waitFor(wanted: string | RegExp, timeoutMs?: number): Promise<void>;
+  /** Waits for the next prompt that reads a line, and for all that was printed before it. */
+  waitForPrompt(timeoutMs?: number): Promise<void>;
   exitCode(): Promise<number>;
   kill(signal?: string): void;
 }
@@ -20,6 +22,12 @@ export interface TerminalOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** A script that starts the command line. @default the command line itself */
   readonly script?: string;
+}
+
+/** Types a line and waits for the next prompt. */
+export async function say(terminal: Terminal, line: string): Promise<void> {
+  terminal.write(`${line}\r`);
+  await terminal.waitForPrompt();
 }
 
 export function runInTerminal(home: string, args: readonly string[], options: TerminalOptions = {}): Terminal {
@@ -41,6 +49,7 @@ export function runInTerminal(home: string, args: readonly string[], options: Te
   );
   child.onData((data) => (raw += data));
   const text = (): string => plain(raw);
+  let prompts = 0;
   return {
     raw: () => raw,
     text,
@@ -63,6 +72,16 @@ export function runInTerminal(home: string, args: readonly string[], options: Te
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
     },
+    waitForPrompt: async (timeoutMs = 60_000) => {
+      const untilMs = Date.now() + timeoutMs;
+      while (raw.split(endOfOutput).length - 1 <= prompts) {
+        if (Date.now() > untilMs || hasExited)
+          throw new Error(`No prompt${hasExited ? " before the end" : ""}: ${JSON.stringify(text().slice(-2000))}`);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      prompts += 1;
+      seen = text().length;
+    },
     exitCode: () => exited,
     kill: (signal) => child.kill(signal),
     [Symbol.asyncDispose]: async () => {
@@ -72,10 +91,19 @@ export function runInTerminal(home: string, args: readonly string[], options: Te
   };
 }
 
-/** Without sequences, and with what a carriage return or an erase has overwritten left as it was written. */
+/** The mark of the shell integration that a prompt follows. */
+const endOfOutput = "\u001b]133;D\u0007";
+
+/**
+ * Without sequences, and with what a carriage return or an erase has overwritten left as it was written. What is written
+ * above the cursor begins a line.
+ */
 // oxlint-disable-next-line no-control-regex -- sequences are what it takes out
 const sequence = /\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b\[[0-?]*[ -/]*[@-~]|\u001b[ -/]*[0-~]/g;
 
+// oxlint-disable-next-line no-control-regex -- the cursor goes up by a sequence
+const upwards = /\r(?=\u001b\[\d+A)/g;
+
 function plain(raw: string): string {
-  return raw.replace(sequence, "").replace(/\r+\n/g, "\n").replaceAll("\r", "");
+  return raw.replace(upwards, "\n").replace(sequence, "").replace(/\r+\n/g, "\n").replaceAll("\r", "");
 }

@@ -15,6 +15,8 @@ export function eventNote(event: WholeTurnEvent): string | null {
       return `A new session begins here: the last message is from ${timeText(event.lastActivityMs)} (session.reset, ${event.reason}). The earlier session is archived; \`throughline show ${event.sessionId}\` prints it.`;
     case "turn.recovered":
       return `Recovered ${counted(event.characters, "character")} of the reply that was cut off.`;
+    case "call.waiting":
+      return `The provider answered ${event.status} and is asked again in ${counted(Math.max(1, Math.round(event.delayMs / 1000)), "second")}.`;
     case "partial.delayed":
       return `The reply is not saved for ${counted(secondsSince(event.sinceMs), "second")}${event.cause === null ? "" : `: ${causeText(event.cause)}`}.`;
     case "send.denied":

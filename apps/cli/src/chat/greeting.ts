@@ -1,5 +1,5 @@
 import type { InterruptedTurn } from "@throughline/session/internal";
-import { shellWord } from "@throughline/core/internal";
+import { shellWord, turnHolder } from "@throughline/core/internal";
 import type { Session } from "@throughline/session";
 import { counted } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
@@ -18,10 +18,10 @@ export function restoredText({ restored }: Session): string | null {
 }
 
 function interruptedText({ owner, sinceMs, text }: InterruptedTurn, shown: number): string {
-  const when = sinceMs === null ? "" : `, ${ageText(sinceMs, Date.now())} ago`;
+  const when = sinceMs === null ? "" : ` ${ageText(sinceMs, Date.now())} ago`;
   const said = text === null ? "" : `: ${JSON.stringify(shorten(terminalSafeLine(text), 60))}`;
   const reply = shown === 0 ? "" : ` ${counted(shown, "character")} of its reply ${shown === 1 ? "is" : "are"} kept.`;
-  return `The last turn was interrupted (${owner}${when})${said}.${reply} Its messages are stored; /continue resumes it.`;
+  return `The last turn, of ${turnHolder(owner)}, was interrupted${when}${said}.${reply} Its messages are stored; /continue resumes it.`;
 }
 
 /** Explains how the last turn can be finished; null for a session whose last turn ended. */

@@ -1,8 +1,6 @@
-import { terminalSafe } from "../terminal-safe.ts";
-import type { Key } from "./edit-keys.ts";
 import type { InputHistory } from "./input-history.ts";
 
-interface HistorySearch {
+interface FoundInput {
   readonly prompt: string;
   /** Holds the found line; after a miss, the last one found. */
   readonly text: string;
@@ -14,7 +12,12 @@ type SearchStep =
   | { readonly kind: "taken"; readonly text: string }
   | { readonly kind: "left" };
 
-export class OpenSearch implements HistorySearch {
+interface SearchKey {
+  readonly name: string | null;
+  readonly character: string | null;
+}
+
+export class OpenSearch implements FoundInput {
   readonly text: string;
   readonly #history: InputHistory;
   readonly #query: string;
@@ -33,13 +36,11 @@ export class OpenSearch implements HistorySearch {
     return `(${this.#isMissed ? "nothing older for" : "search"} "${this.#query}") `;
   }
 
-  press(character: string | undefined, { name = "", ctrl = false, meta = false }: Key): SearchStep {
-    if (ctrl && name === "r") return this.#next(this.#query, this.#number ?? undefined);
-    if (name === "escape" || (ctrl && (name === "g" || name === "c"))) return { kind: "left" };
-    if (name === "backspace" || (ctrl && name === "h")) return this.#next(this.#query.slice(0, -1), undefined);
-    const typed = ctrl || meta || character === undefined ? "" : terminalSafe(character).replace(/\n/g, "");
-    const isText = typed !== "" && name !== "return" && name !== "enter" && name !== "tab";
-    return isText ? this.#next(this.#query + typed, undefined) : { kind: "taken", text: this.text };
+  press({ name, character }: SearchKey): SearchStep {
+    if (name === "ctrl+r") return this.#next(this.#query, this.#number ?? undefined);
+    if (name === "escape" || name === "ctrl+g" || name === "ctrl+c") return { kind: "left" };
+    if (name === "backspace" || name === "ctrl+h") return this.#next(this.#query.slice(0, -1), undefined);
+    return character === null ? { kind: "taken", text: this.text } : this.#next(this.#query + character, undefined);
   }
 
   #next(query: string, before: number | undefined): SearchStep {
@@ -49,5 +50,28 @@ export class OpenSearch implements HistorySearch {
         ? new OpenSearch(this.#history, query, this.text, this.#number, query !== "")
         : new OpenSearch(this.#history, query, found.text, found.number);
     return { kind: "search", search };
+  }
+}
+
+/** Holds the search in earlier inputs while it is open. */
+export class HistorySearch {
+  open: OpenSearch | null = null;
+  readonly #history: InputHistory;
+
+  constructor(history: InputHistory) {
+    this.#history = history;
+  }
+
+  /** Returns true if the search consumed the key. Any other key ends the search and keeps its usual effect. */
+  press(key: SearchKey, setText: (text: string) => void): boolean {
+    if (this.open === null) {
+      if (key.name !== "ctrl+r") return false;
+      this.open = new OpenSearch(this.#history);
+      return true;
+    }
+    const step = this.open.press(key);
+    this.open = step.kind === "search" ? step.search : null;
+    if (step.kind === "taken" && step.text !== "") setText(step.text);
+    return step.kind !== "taken";
   }
 }

@@ -1,8 +1,20 @@
+import { counted } from "../counted.ts";
+import { showApprovals } from "./repl-approvals.ts";
+import { forkCurrent, rewindCurrent } from "./repl-branches.ts";
+import { exportCurrent, openHit, searchAll, showUsage } from "./repl-tools.ts";
 import { showContext, showHistory } from "./repl-reports.ts";
 import { showStatus } from "./repl-status.ts";
 import { checkpointCurrent, compactCurrent, listTheCheckpoints } from "./repl-summaries.ts";
 import { acceptReset, recoverEarlier } from "./repl-replaced.ts";
-import { deleteSession, listTheSessions, newSession, resetCurrent, switchSession } from "./repl-sessions.ts";
+import {
+  deleteSession,
+  listTheSessions,
+  newSession,
+  resetCurrent,
+  resumeSession,
+  switchSession,
+} from "./repl-sessions.ts";
+import { copyReply, renameCurrent } from "./repl-texts.ts";
 import type { ReplContext } from "./repl-context.ts";
 
 export interface ReplCommand {
@@ -22,7 +34,7 @@ const help: ReplCommand = {
     for (const { usage, help: text } of replCommands)
       await output.line({ text: usage.padEnd(24), style: "cyan" }, text);
     await output.line(
-      "Alt+Enter, Ctrl+J or a \\ at the end makes a new line. Ctrl+R finds an earlier one. Ctrl+C cancels a turn; twice, it leaves.",
+      "Shift+Enter, Ctrl+J or a \\ at the end makes a new line. Ctrl+R finds an earlier one. Ctrl+C cancels a turn; twice, it leaves.",
     );
   },
 };
@@ -57,6 +69,57 @@ export const replCommands: readonly ReplCommand[] = [
     run: switchSession,
   },
   {
+    name: "resume",
+    aliases: [],
+    usage: "/resume",
+    help: "pick a session of any program, by name or by words in it",
+    run: resumeSession,
+  },
+  {
+    name: "rename",
+    aliases: [],
+    usage: "/rename NAME",
+    help: "name this session; its key stays",
+    run: renameCurrent,
+  },
+  {
+    name: "copy",
+    aliases: [],
+    usage: "/copy [N]",
+    help: "the last reply into the clipboard; N: an earlier one",
+    run: copyReply,
+  },
+  {
+    name: "search",
+    aliases: [],
+    usage: "/search WORDS",
+    help: "find words in the sessions of all programs",
+    run: searchAll,
+  },
+  { name: "open", aliases: [], usage: "/open N", help: "hit N of the last search, with its neighbors", run: openHit },
+  {
+    name: "fork",
+    aliases: [],
+    usage: "/fork [N]",
+    help: "continue in a copy; N: from before your message N, counted from the last",
+    run: forkCurrent,
+  },
+  {
+    name: "rewind",
+    aliases: [],
+    usage: "/rewind [N]",
+    help: "go back before your last message, or N; asks first",
+    run: rewindCurrent,
+  },
+  {
+    name: "export",
+    aliases: [],
+    usage: "/export [FORMAT] [PATH]",
+    help: "write this session to a file; Markdown without a format",
+    run: exportCurrent,
+  },
+  { name: "usage", aliases: [], usage: "/usage", help: "tokens and cost of this session", run: showUsage },
+  {
     name: "history",
     aliases: [],
     usage: "/history [N] [--all]",
@@ -73,11 +136,30 @@ export const replCommands: readonly ReplCommand[] = [
   },
   model,
   {
+    name: "approvals",
+    aliases: [],
+    usage: "/approvals [off]",
+    help: "whether changes of files are allowed in advance; off: ask again",
+    run: showApprovals,
+  },
+  {
     name: "continue",
     aliases: [],
     usage: "/continue",
     help: "resume a turn that was interrupted, canceled or failed",
     run: (repl) => repl.runTurn(null),
+  },
+  {
+    name: "reload",
+    aliases: [],
+    usage: "/reload",
+    help: "read the instructions of the folder and the session again",
+    run: async ({ context: { output }, conversation }) => {
+      await conversation.reload();
+      await output.line(
+        `Read again: the session and ${counted(conversation.projectFiles.length, "instruction file")}.`,
+      );
+    },
   },
   {
     name: "compact",

@@ -1,11 +1,13 @@
 import { blocksText, earlierSessions, loadExisting } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
 import type { SessionState, SessionStore, StoredRecord } from "@throughline/core";
+import { createTokenEstimator } from "@throughline/tokens";
 import { contextReport } from "@throughline/tokens/internal";
 import { counted } from "../counted.ts";
 import { currentHeading, earlierHeading } from "../earlier-sessions.ts";
 import { isBoundary, readTail } from "@throughline/history/internal";
 import type { Piece } from "../output.ts";
+import { shownFolder } from "../session-names.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import { forkNotice } from "./fork-notice.ts";
 import type { ReplContext } from "./repl-context.ts";
@@ -114,6 +116,7 @@ export async function showContext({ context, conversation }: ReplContext): Promi
     await output.line("Context usage: ~0 tokens (no messages yet)");
     return;
   }
+  await showInstructions({ context, conversation });
   const { gauge } = await conversation.session.messages();
   const [used = "", bar] = contextReport(gauge);
   await output.line(used);
@@ -121,6 +124,19 @@ export async function showContext({ context, conversation }: ReplContext): Promi
   if (bar !== undefined)
     await output.line({ text: bar, style: percent < 50 ? "green" : percent < 80 ? "yellow" : "red" });
   await output.line({ text: sourceText(gauge.source), style: "dim" });
+}
+
+async function showInstructions({
+  context,
+  conversation: { chosen, projectFiles },
+}: Pick<ReplContext, "context" | "conversation">): Promise<void> {
+  if (projectFiles.length === 0) return;
+  const { chat, modelId } = chosen.model;
+  const counter = await createTokenEstimator().counterFor({ provider: chat.provider, modelId });
+  for (const { path, text } of projectFiles) {
+    const name = shownFolder(path, context.host.userHome);
+    await context.output.line(`Instructions from ${name}: ~${counter.countText(text)} tokens`);
+  }
 }
 
 function sourceText(source: string): string {

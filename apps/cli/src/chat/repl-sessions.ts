@@ -19,7 +19,9 @@ import type { AgentSession } from "@throughline/session/whole-turn";
 import { forkNotice } from "./fork-notice.ts";
 import { restoredText, unfinishedText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
-import { continued, conversationFolder } from "@throughline/agent/internal";
+import { continued, conversationFolder, type StartingSession } from "@throughline/agent/internal";
+import { chooseStart } from "../picker/choose-start.ts";
+import { canMoveCursor } from "./chat-view.ts";
 
 /** `throughline sessions` lists all of them, so the list here stays short. */
 const mostListed = 50;
@@ -78,12 +80,27 @@ export async function listTheSessions({ context, conversation }: ReplContext): P
     await output.line({ text: `The newest ${mostListed}; \`throughline sessions\` lists all.`, style: "dim" });
 }
 
+/** Handles `/resume`, and `/switch` without a name: the picker, or the list where nothing can be painted. */
+export async function resumeSession(repl: ReplContext): Promise<void> {
+  const { context, conversation } = repl;
+  if (!canMoveCursor(context)) return listTheSessions(repl);
+  const chosen = await repl.givenAway(() => chooseStart(context, conversation.store, { escape: "back" }));
+  if (chosen.kind === "new") await newSession(repl, "");
+  if (chosen.kind === "start") await switchTo(repl, chosen.start);
+}
+
 /** Handles `/switch`. If several sessions match, they are listed and nothing changes. */
-export async function switchSession({ context, conversation }: ReplContext, text: string): Promise<void> {
-  const { output, scope, signal } = context;
+export async function switchSession(repl: ReplContext, text: string): Promise<void> {
+  if (text === "") return resumeSession(repl);
+  const { context, conversation } = repl;
+  const { scope, signal } = context;
   const state = await found(context, () => resolveSession(conversation.store, text, scope, { signal }));
-  if (state === null) return;
-  const session = await conversation.switchTo(await continued(context, conversation.store, state));
+  if (state !== null) await switchTo(repl, await continued(context, conversation.store, state));
+}
+
+async function switchTo({ context, conversation }: ReplContext, start: StartingSession): Promise<void> {
+  const { output } = context;
+  const session = await conversation.switchTo(start);
   await output.line("Switched to ", { text: conversation.ref.key, style: "bold" }, idText(session));
   for (const line of await forkNotice(context, conversation)) await output.line({ text: line, style: "yellow" });
   const restored = session === null ? null : restoredText(session);

@@ -1,27 +1,42 @@
-import { conversationFolder } from "@throughline/agent/internal";
-import type { Conversation, AgentListener } from "@throughline/agent/internal";
+import { existsSync } from "node:fs";
+import { basename } from "node:path";
+import { conversationFolder, readAllowedEdits } from "@throughline/agent/internal";
+import type { Conversation } from "@throughline/agent/internal";
+import { settingOf } from "@throughline/config/internal";
 import { hasErrorCode } from "@throughline/core";
+import { withinMemory } from "@throughline/core/internal/node";
+import type { StoredRecord } from "@throughline/core";
+import { readTail } from "@throughline/history/internal";
+import type { AgentSession } from "@throughline/session/whole-turn";
 import { causeText, nearestName, shellWord, stillAnswering } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { reportError, withRemedy } from "../error-report.ts";
 import { shownFolder, shownName } from "../session-names.ts";
-import { terminalSafeLine } from "../terminal-safe.ts";
+import { SessionCost } from "../usage/session-cost.ts";
 import { checkpointWaitMs } from "./chat-waits.ts";
-import { eventNote } from "./event-note.ts";
 import { forkNotice } from "./fork-notice.ts";
 import { modelText, restoredText, unfinishedText } from "./greeting.ts";
+import { editText } from "./files/edit-text.ts";
+import { findCompletion } from "./files/find-completion.ts";
+import { listFiles } from "./files/list-files.ts";
+import { NamedFiles } from "./files/named-files.ts";
 import { createInputHistory } from "./input-history.ts";
 import { typedLinesPath } from "./typed-lines.ts";
-import { createLineEditor } from "./line-editor.ts";
-import type { LineEditor } from "./line-editor.ts";
+import { canMoveCursor, type ChatView } from "./chat-view.ts";
+import { PlainView } from "./plain-view.ts";
 import { replCommands } from "./repl-commands.ts";
 import type { ReplContext } from "./repl-context.ts";
-import { sendDenied } from "./send-denied.ts";
-import { createTurnPrinter } from "./turn-printer.ts";
+import { LiveView } from "./screen/live-view.ts";
+import { besideTurns, takeTurn } from "./take-turn.ts";
 
 export interface ReplOptions {
   readonly whenBusy: "queue" | "reject" | "branch" | null;
+  /** Receives the view before the first turn. */
+  readonly onView: (view: ChatView) => void;
 }
+
+/** No program can know whether a screen reader runs. */
+const screenReaderHint = 'Screen reader? Start with --plain, or set "plain": true in config.json.';
 
 const leaveWords: ReadonlySet<string> = new Set(["/quit", "quit", "exit", "/exit"]);
 
@@ -31,36 +46,30 @@ export async function runRepl(
   options: ReplOptions,
 ): Promise<number> {
   const { host, output, scope } = context;
-  const history = createInputHistory(typedLinesPath(context, scope.agentId), (error) =>
+  // With encrypted stores no file keeps what a person types.
+  const isPlain = settingOf(context.settings, "encryption.keyring") === null;
+  const path = isPlain ? typedLinesPath(context, scope.agentId) : null;
+  const isFirst = path !== null && !existsSync(path);
+  const history = createInputHistory(path, (error) =>
     output.note(`The history of inputs is not kept: ${causeText(error)}`),
   );
-  await greet(context, conversation);
-  const canMoveCursor = (host.environment["TERM"] ?? "dumb") !== "dumb";
-  const editor = createLineEditor(host, { prompt: "> ", history, canMoveCursor });
-  const runTurn = (said: string | null): Promise<void> => takeTurn(context, conversation, editor, said, options);
-  const interruptible: ReplContext["interruptible"] = async (work) => {
-    const cancel = new AbortController();
-    editor.onInterrupt(() => cancel.abort());
-    try {
-      await work(AbortSignal.any([context.signal, cancel.signal]));
-    } finally {
-      editor.onInterrupt(null);
-    }
-  };
-  const reportedAlone: ReplContext["reportedAlone"] = async (names, work) => {
-    conversation.listen(besideTurns(editor, names));
-    try {
-      await work();
-    } finally {
-      conversation.listen(besideTurns(editor));
-    }
-  };
-  const repl: ReplContext = { context, conversation, runTurn, interruptible, reportedAlone };
-  conversation.listen(besideTurns(editor));
+  const find = findCompletion(replCommands, () => listFiles(conversationFolder(context)));
+  const view = canMoveCursor(context)
+    ? new LiveView(host, { output, history, find, edit: (text) => editText(context, text) })
+    : new PlainView(host, { output, history, find });
+  options.onView(view);
+  const repl = replContext(context, conversation, view, options);
+  const cost = new SessionCost(context, conversation.store);
+  conversation.listen(besideTurns(view));
   try {
+    await greet(context, conversation);
+    if (isFirst && canMoveCursor(context)) await output.line({ text: screenReaderHint, style: "dim" });
+    await output.flush();
+    await answered(context, conversation, () => redraw(context, conversation, view));
     for (;;) {
+      await answered(context, conversation, () => showStatus(context, conversation, view, cost));
       await output.flush();
-      const submission = await editor.read();
+      const submission = await view.read();
       if (submission.kind === "leave") return await farewell(context, conversation, submission.code);
       const text = submission.text;
       if (text.trim() === "") continue;
@@ -68,14 +77,57 @@ export async function runRepl(
       await answered(context, conversation, () => act(repl, text));
     }
   } finally {
-    editor.close();
+    await output.flush();
+    view.close();
     conversation.listen({ onEvent: () => {}, onNote: () => {} });
     await conversation.settle({
       waitMs: checkpointWaitMs.person,
       signal: host.signal,
       onWaiting: () => output.note("A checkpoint is being made; Ctrl-C leaves at once."),
     });
+    await cost.close();
   }
+}
+
+function replContext(
+  context: CommandContext,
+  conversation: Conversation,
+  view: ChatView,
+  options: ReplOptions,
+): ReplContext {
+  const files = new NamedFiles(context, conversation);
+  const { whenBusy } = options;
+  const runTurn = (said: string | null): Promise<void> =>
+    takeTurn({ context, conversation, view, files, whenBusy }, said);
+  const interruptible: ReplContext["interruptible"] = async (work) => {
+    const cancel = new AbortController();
+    view.onInterrupt(() => cancel.abort());
+    try {
+      await work(AbortSignal.any([context.signal, cancel.signal]));
+    } finally {
+      view.onInterrupt(null);
+    }
+  };
+  const givenAway: ReplContext["givenAway"] = async (work) => {
+    await context.output.flush();
+    view.suspend();
+    try {
+      return await work();
+    } finally {
+      await context.output.flush();
+      view.resume();
+    }
+  };
+  const reportedAlone: ReplContext["reportedAlone"] = async (names, work) => {
+    conversation.listen(besideTurns(view, names));
+    try {
+      await work();
+    } finally {
+      conversation.listen(besideTurns(view));
+    }
+  };
+  const giveBack = (text: string): void => view.giveBack(text);
+  return { context, conversation, runTurn, giveBack, givenAway, interruptible, reportedAlone };
 }
 
 /** Text that begins with a slash is never sent, so that a mistyped command does not become a message. */
@@ -94,53 +146,61 @@ async function act(repl: ReplContext, text: string): Promise<void> {
   await output.line({ text: message, style: "red" });
 }
 
-async function takeTurn(
+async function showStatus(
   context: CommandContext,
   conversation: Conversation,
-  editor: LineEditor,
-  text: string | null,
-  { whenBusy }: ReplOptions,
+  view: ChatView,
+  cost: SessionCost,
 ): Promise<void> {
-  const { output, signal } = context;
-  const cancel = new AbortController();
-  editor.onInterrupt(() => cancel.abort());
-  const printer = createTurnPrinter(output);
-  const before = conversation.ref.key;
-  conversation.listen(printer);
+  const { store, session, ref, chosen } = conversation;
+  const state = session === null ? null : await store.load(ref);
+  const ownFolder = conversationFolder(context);
+  const isAllowed = state !== null && readAllowedEdits(state.entry, ownFolder) !== null;
+  const changed = await conversation.changedProjectFile();
+  const status = {
+    title: state === null ? "New session" : await shownName(store, state, context.signal),
+    model: chosen.isOffline ? "offline rules" : chosen.name,
+    percent: session === null ? null : await fullness(session),
+    folder: shownFolder(ownFolder, context.host.userHome),
+    states: [
+      ...(isAllowed ? ["edits: allowed"] : []),
+      ...(changed === null ? [] : [`${basename(changed)} changed: /reload`]),
+    ],
+  };
+  view.showStatus({ ...status, cost: state === null ? null : cost.last(state.sessionId) });
+  if (state !== null && state.head.lastSeq > 0 && canMoveCursor(context))
+    cost.count(state, (text) => view.showStatus({ ...status, cost: text }));
+}
+
+async function fullness(session: AgentSession): Promise<number | null> {
   try {
-    const turn = await conversation
-      .runTurn(text, {
-        signal: AbortSignal.any([signal, cancel.signal]),
-        whenBusy,
-        onDelta: printer.onDelta,
-      })
-      .finally(() => printer.finish());
-    if (turn.outcome === "aborted")
-      await output.line({ text: "(canceled; what had arrived is kept)", style: "yellow" });
-    if (turn.denial !== null) {
-      const { message, remedy } = sendDenied(conversation, turn.denial);
-      await output.line({ text: `(${message} ${remedy} Then /continue asks the model.)`, style: "yellow" });
-    }
-    if (turn.outcome === "step-limit")
-      await output.line({ text: "(stopped at the limit of model calls; /continue resumes)", style: "yellow" });
-    if (turn.outcome === "waiting")
-      await output.line({ text: "(tool calls still wait for a decision)", style: "yellow" });
-    if (conversation.ref.key !== before)
-      await output.line({ text: `(you are in ${conversation.ref.key} now)`, style: "dim" });
-  } finally {
-    editor.onInterrupt(null);
-    conversation.listen(besideTurns(editor));
+    return (await session.status()).gauge.displayPercent;
+  } catch (error) {
+    // The next command reports it, with what to do.
+    if (hasErrorCode(error, "SESSION_REPLACED")) return null;
+    throw error;
   }
 }
 
-function besideTurns(editor: LineEditor, silent: ReadonlySet<string> = new Set()): AgentListener {
-  return {
-    onEvent: (event) => {
-      const note = silent.has(event.name) ? null : eventNote(event);
-      if (note !== null) editor.say(terminalSafeLine(`(${note})`));
-    },
-    onNote: (message) => editor.say(terminalSafeLine(`(${message})`)),
-  };
+/** Shows where the conversation stands; of an import, what its fork begins with. */
+async function redraw(
+  { signal }: CommandContext,
+  { store, session, origin }: Conversation,
+  view: ChatView,
+): Promise<void> {
+  const source = session ?? origin;
+  if (source === null || source.head.lastSeq === 0) return;
+  const { head, ref } = source;
+  const selection = { isAll: false, isAllBranches: false, afterSeq: 0, role: shownRole, tail: mostRedrawn };
+  const records = await readTail(withinMemory(store), ref, { head, selection, roleOf }, signal);
+  await view.showRecords(records, Math.max(0, (records[0]?.seq ?? 1) - 1));
+}
+
+const mostRedrawn = 40;
+const shownRole = "shown";
+
+function roleOf({ type, side }: StoredRecord): string | null {
+  return type === "message" && !side ? shownRole : null;
 }
 
 const replacedRemedy =
@@ -148,7 +208,7 @@ const replacedRemedy =
 
 /** A failure ends the command or turn and not the conversation. */
 async function answered(
-  { host, output }: CommandContext,
+  { output }: CommandContext,
   conversation: Conversation,
   work: () => Promise<void>,
 ): Promise<void> {
@@ -157,7 +217,7 @@ async function answered(
   } catch (error) {
     await output.flush();
     const shown = hasErrorCode(error, "SESSION_REPLACED") ? withRemedy(error, replacedRemedy) : error;
-    host.stderr.write(reportError(shown, { isJson: false, isDebug: false, command: "chat" }).text);
+    output.problem(reportError(shown, { isJson: false, isDebug: false, command: "chat" }).text);
     const isKept = conversation.session !== null && hasErrorCode(error, "MODEL_FAILED", "CONTEXT_OVERFLOW");
     if (isKept) output.note("What you said is kept; /continue asks again.");
   }
@@ -170,8 +230,10 @@ async function greet(context: CommandContext, conversation: Conversation): Promi
   const name = state === null ? "New session" : await shownName(store, state, context.signal);
   const folder = shownFolder(conversationFolder(context), context.host.userHome);
   await output.line({ text: name, style: "bold" }, { text: `  ${folder}  ${ref.key}`, style: "dim" });
-  await output.line({ text: modelText(chosen), style: chosen.isOffline ? "yellow" : "dim" });
-  for (const line of await forkNotice(context, conversation)) await output.line({ text: line, style: "yellow" });
+  await output.paragraph(modelText(chosen), { style: chosen.isOffline ? "yellow" : "dim" });
+  const instructions = conversation.projectFiles.map(({ path }) => shownFolder(path, context.host.userHome));
+  if (instructions.length > 0) await output.paragraph(`instructions: ${instructions.join(", ")}`, { style: "dim" });
+  for (const line of await forkNotice(context, conversation)) await output.paragraph(line, { style: "yellow" });
   const restored = session === null ? null : restoredText(session);
   if (restored !== null) await output.line(restored);
   const unfinished = session === null ? null : unfinishedText(session);

@@ -19,6 +19,8 @@ export function toolLineText({ name, target, isError, sizeBytes, durationMs }: T
 }
 
 export interface ToolLines {
+  /** Counts the time of a call from now on, not from its question to a person. */
+  started(callId: string, nowMs: number): void;
   /** Returns null for a record that is no tool result. */
   take(record: StoredRecord, nowMs: number): ToolLine | null;
 }
@@ -28,15 +30,13 @@ const mostTargetCharacters = 60;
 export function createToolLines(): ToolLines {
   const calls = new Map<string, { readonly target: string; readonly sinceMs: number }>();
   return {
+    started: (callId, nowMs) => {
+      const call = calls.get(callId);
+      if (call !== undefined) calls.set(callId, { ...call, sinceMs: nowMs });
+    },
     take: ({ record, type }, nowMs) => {
       const message = type === "message" ? (record["message"] as AssistantMessage | ToolResultMessage) : null;
-      if (message?.role === "assistant" && Array.isArray(message.content)) {
-        for (const block of message.content) {
-          if (block.type !== "toolCall") continue;
-          const { id, arguments: args } = block as { readonly id: string; readonly arguments: unknown };
-          calls.set(id, { target: targetText(args), sinceMs: nowMs });
-        }
-      }
+      for (const { id, target } of toolTargets(record)) calls.set(id, { target, sinceMs: nowMs });
       if (message?.role !== "toolResult") return null;
       const call = calls.get(message.toolCallId);
       return {
@@ -48,6 +48,19 @@ export function createToolLines(): ToolLines {
       };
     },
   };
+}
+
+/** Returns the calls of a reply, each with what it is about. */
+export function toolTargets(
+  record: StoredRecord["record"],
+): readonly { readonly id: string; readonly target: string }[] {
+  const { role, content } = (record["message"] ?? {}) as Partial<AssistantMessage>;
+  if (role !== "assistant" || !Array.isArray(content)) return [];
+  return content.flatMap((block) => {
+    if (block.type !== "toolCall") return [];
+    const { id, arguments: args } = block as { readonly id: string; readonly arguments: unknown };
+    return [{ id, target: targetText(args) }];
+  });
 }
 
 function targetText(args: unknown): string {

@@ -12,46 +12,57 @@ export interface TurnPrinter {
   onDelta(delta: ChatDelta): void;
   onEvent(event: WholeTurnEvent): void;
   onNote(message: string): void;
+  /** Shows what the person said. @param note stands behind it */
+  say(text: string, note: string): void;
   /** Resolves after all output is written and the cursor is at the start of a line. */
   finish(): Promise<void>;
   readonly toolLines: readonly ToolLine[];
   readonly events: readonly EventObject[];
 }
 
-/** `isText: false` suppresses the answer for a reader that gets it as JSON. */
-export function createTurnPrinter(output: Output, { isText = true }: { readonly isText?: boolean } = {}): TurnPrinter {
+/** Writes the answer and the lines between its parts. */
+export interface TurnWriter {
+  /** Runs work that writes, after what was given before. */
+  write(work: () => Promise<void>): void;
+  /** Ends a reply, so that what follows begins on a new line. */
+  closeLine(): void;
+  line(text: string): void;
+  delta(delta: ChatDelta): void;
+  /** Learns what happens, to show that it does. @default nothing is shown of it */
+  onEvent?(event: WholeTurnEvent): void;
+  /** Resolves when all is written. */
+  finish(): Promise<void>;
+}
+
+interface TurnPrinterOptions {
+  /** False suppresses the answer for a reader that gets it as JSON. @default true */
+  readonly isText?: boolean;
+  /** @default one that writes plain text to the output */
+  readonly writer?: TurnWriter | null;
+}
+
+export function createTurnPrinter(
+  output: Output,
+  { isText = true, writer: given = null }: TurnPrinterOptions = {},
+): TurnPrinter {
+  const writer: TurnWriter = given ?? new PlainTurnWriter(output);
   const tools = createToolLines();
   const toolLines: ToolLine[] = [];
   const events: EventObject[] = [];
-  const writer = new TurnWriter(output);
-  /** Holds the text of a reply that was cut off until its rest comes. Notes may come in between. */
-  let cutText = "";
-  const showCut = (note: string | null): void => {
-    if (cutText === "") return;
-    writer.delta({ type: "text", text: cutText });
-    cutText = "";
-    if (note !== null) writer.line(note);
-  };
-  let isContinued = false;
-  const takeRecord = (record: SessionRecord): void => {
-    // Each reply of a turn starts on a new line.
-    if (messageRole(record) === "assistant") writer.closeLine();
-    const { recovered } = (record["message"] ?? {}) as { readonly recovered?: unknown };
-    if (recovered === true && isText) cutText = recordText(record);
-    isContinued ||= isContinueMessage(record);
-    if (messageRole(record) === "user" && !isContinued) showCut("(cut off)");
-  };
+  const cut = new CutReply(writer, isText);
   return {
     toolLines,
     events,
     onDelta: (delta) => {
       if (!isText) return;
-      if (delta.type === "text") showCut(null);
+      if (delta.type === "text") cut.show(null);
       writer.delta(delta);
     },
     onEvent: (event) => {
-      if (event.name === "record.appended") takeRecord(event.record.record);
-      if (event.name === "call.started" && !isContinued) showCut("(asked again)");
+      writer.onEvent?.(event);
+      if (event.name === "record.appended") cut.take(event.record.record);
+      if (event.name === "tool.started") tools.started(event.callId, performance.now());
+      if (event.name === "call.started") cut.callStarted();
       const tool = event.name === "record.appended" ? tools.take(event.record, performance.now()) : null;
       if (tool !== null) {
         toolLines.push(tool);
@@ -73,15 +84,49 @@ export function createTurnPrinter(output: Output, { isText = true }: { readonly 
       if (output.isTerminal) writer.line(`(${message})`);
       else writer.write(async () => output.note(message));
     },
+    say: (text, note) => writer.line(`> ${text}${note}`),
     finish: () => {
-      showCut(null);
+      cut.show(null);
       return writer.finish();
     },
   };
 }
 
+/** Holds the text of a reply that was cut off until its rest comes. Notes may come in between. */
+class CutReply {
+  readonly #writer: TurnWriter;
+  readonly #isText: boolean;
+  #text = "";
+  #isContinued = false;
+
+  constructor(writer: TurnWriter, isText: boolean) {
+    this.#writer = writer;
+    this.#isText = isText;
+  }
+
+  show(note: string | null): void {
+    if (this.#text === "") return;
+    this.#writer.delta({ type: "text", text: this.#text });
+    this.#text = "";
+    if (note !== null) this.#writer.line(note);
+  }
+
+  take(record: SessionRecord): void {
+    // Each reply of a turn starts on a new line.
+    if (messageRole(record) === "assistant") this.#writer.closeLine();
+    const { recovered } = (record["message"] ?? {}) as { readonly recovered?: unknown };
+    if (recovered === true && this.#isText) this.#text = recordText(record);
+    this.#isContinued ||= isContinueMessage(record);
+    if (messageRole(record) === "user" && !this.#isContinued) this.show("(cut off)");
+  }
+
+  callStarted(): void {
+    if (!this.#isContinued) this.show("(asked again)");
+  }
+}
+
 /** Writes one piece after the other, and knows whether the cursor is inside a line of the answer. */
-class TurnWriter {
+class PlainTurnWriter implements TurnWriter {
   readonly #output: Output;
   #writes: Promise<void> = Promise.resolve();
   #isLineOpen = false;

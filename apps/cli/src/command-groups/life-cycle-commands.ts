@@ -66,6 +66,16 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
       },
       { flags: "--whole-namespace", description: "delete for good: all sessions of --namespace" },
       { flags: "--dry-run", description: "with one of them: count only, and delete nothing" },
+      {
+        flags: "--shred",
+        description:
+          "delete for good, and destroy the keys in an encrypted store: backups cannot be read for it either",
+      },
+      {
+        flags: "--proof <file>",
+        description: "with --shred: write the proof of deletion to a new file (default: print it)",
+      },
+      { flags: "--reason <text>", description: "with --shred: what the proof says; name no person in it" },
     ],
     examples: [
       "delete agent:main:cli:direct:notes-fork --purge --yes",

@@ -27,9 +27,15 @@ export const conversationCommands: readonly CommandDefinition[] = [
       {
         flags: "--tools <which>",
         description:
-          "what the model may do there: read, memory (write in the memory folder too), all or none (default: read)",
+          "what the model may do there: read, memory (write in the memory folder too), all or none (default: all on a terminal, else read)",
         choices: ["read", "memory", "all", "none"],
       },
+      {
+        flags: "--approval <what>",
+        description: "before the model changes a file: ask (on a terminal), allow or deny (default: ask)",
+        choices: ["ask", "allow", "deny"],
+      },
+      { flags: "--plain", description: "print line by line, for screen readers" },
     ],
     examples: [
       "chat --once 'hello' --model offline",

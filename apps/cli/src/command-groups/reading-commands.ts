@@ -43,6 +43,7 @@ export const readingCommands: readonly CommandDefinition[] = [
       { flags: "--tail <n>", description: "only the last n records", parse: parseCount },
       { flags: "--files", description: "the files that its tools wrote" },
       { flags: "--at <n>", description: "record n, with five records before it and five after it", parse: parseCount },
+      { flags: "--link", description: "the address on the page of the running server, with --at of record n" },
       { flags: "--after-seq <n>", description: "records after this sequence number only", parse: parseNumber },
       role,
       { flags: "--follow", description: "wait for new records, until interrupted" },
@@ -95,7 +96,7 @@ export const readingCommands: readonly CommandDefinition[] = [
   {
     name: "search",
     description: "find words in the records of every session, or records by filters alone",
-    arguments: [{ name: "[query...]", description: 'words that must all occur; "in quotes" together; beginn*' }],
+    arguments: [{ name: "[query...]", description: 'words or a question; "in quotes" together; beginn*' }],
     options: [
       limit,
       since,
@@ -108,7 +109,8 @@ export const readingCommands: readonly CommandDefinition[] = [
       { flags: "--file <path>", description: "calls that write this file: its path, or the end of its path" },
       { flags: "--errors", description: "failed tools and commands, and replies that ended with an error" },
       { flags: "--session <key>", description: "in this session only" },
-      { flags: "--scan", description: "read every record, index or not" },
+      { flags: "--exact", description: "only records with all of the words" },
+      { flags: "--scan", description: "read every record, index or not, for all of the words" },
       { flags: "--group", description: "with --json: one object a session, with its best hits" },
       allAgents,
       archived,

@@ -1,8 +1,24 @@
 import type { CommandDefinition } from "../command.ts";
-import { folder, here } from "../common-options.ts";
-import { parseAge } from "../option-values.ts";
+import { allAgents, folder, here, optionalKeyArgument } from "../common-options.ts";
+import { parseAge, parseCount } from "../option-values.ts";
 
 export const serverCommands: readonly CommandDefinition[] = [
+  {
+    name: "ui",
+    description: "see any session in a browser: lists, search, transcripts, files and usage",
+    isService: true,
+    arguments: [optionalKeyArgument],
+    options: [
+      { flags: "--at <n>", description: "with KEY: at record n", parse: parseCount },
+      allAgents,
+      { flags: "--no-open", description: "print the address, and open no browser" },
+      { flags: "--exit-when-idle", description: "end 10 minutes after the last tab was closed" },
+      { flags: "--no-sync", description: "import nothing from other programs while this runs" },
+    ],
+    exitCodes: { PATH_UNSAFE: 2 },
+    examples: ["ui", "ui notes --no-open"],
+    load: () => import("../commands/ui.ts"),
+  },
   {
     name: "serve",
     description: "serve the store over HTTP until it is interrupted, on loopback unless told otherwise",

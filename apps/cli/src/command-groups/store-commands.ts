@@ -52,6 +52,37 @@ export const storeCommands: readonly CommandDefinition[] = [
     load: () => import("../commands/restore-backup.ts"),
   },
   {
+    name: "encryption",
+    description: "create the keyring of encrypted stores, replace its main key, and check a proof of deletion",
+    arguments: [
+      { name: "[action]", description: "status (default), init, rotate or check" },
+      { name: "[file]", description: "for check: what delete --shred --proof wrote" },
+    ],
+    options: [
+      {
+        flags: "--keyring <file>",
+        description: "for init: the file to create (default: encryption.keyring, else keys.db)",
+      },
+      {
+        flags: "--main-key <source>",
+        description: "file:PATH, which init creates, env:NAME or prompt (default: encryption.mainKey)",
+      },
+      { flags: "--new-main-key <source>", description: "for rotate: where the new one comes from (default: prompt)" },
+      {
+        flags: "--scope <what>",
+        description: "for init: what one key encrypts, and so what is erased alone (default: session)",
+        choices: ["session", "agent", "namespace"],
+      },
+    ],
+    settings: { keyring: "encryption.keyring", mainKey: "encryption.mainKey", scope: "encryption.scope" },
+    afterInterrupt: "The keyring opens as before, or with the new main key. `throughline encryption` says which it is.",
+    examples: [
+      "encryption init --main-key file:main.key",
+      "encryption status --keyring keys.db --main-key file:main.key --json",
+    ],
+    load: () => import("../commands/encryption.ts"),
+  },
+  {
     name: "stats",
     description: "count what is in the store, from its index",
     arguments: [],

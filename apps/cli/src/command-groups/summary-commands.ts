@@ -43,15 +43,18 @@ export const summaryCommands: readonly CommandDefinition[] = [
     name: "memory",
     description: "search memory files and past conversation, as an agent's memory_search does",
     arguments: [
-      { name: "<action>", description: "search" },
-      { name: "<query...>", description: "what to look for; not all of its words have to occur" },
+      {
+        name: "<action>",
+        description: "search, or index: give past conversation the vectors that a search by meaning lacks",
+      },
+      { name: "[query...]", description: "what to look for; not all of its words have to occur" },
     ],
     options: [
       { flags: "--limit <n>", description: "at most this number of places, up to 20 (default: 5)", parse: parseCount },
       { flags: "--session <key>", description: "only what this session no longer has in its context" },
       { flags: "--workspace <dir>", description: "where the memory files are (default: the current folder)" },
     ],
-    examples: ["memory search harbour lights", "memory search harbour lights --limit 3 --json"],
+    examples: ["memory search harbour lights", "memory search harbour --json"],
     load: () => import("../commands/memory.ts"),
   },
 ];

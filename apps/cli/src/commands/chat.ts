@@ -1,12 +1,21 @@
 import { sessionSettings } from "@throughline/config";
-import { type Conversation, openConversation, startingSession } from "@throughline/agent/internal";
+import {
+  type AskChange,
+  type Conversation,
+  openConversation,
+  type StartingSession,
+  startingSession,
+} from "@throughline/agent/internal";
 import { settingOf } from "@throughline/config/internal";
+import type { SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { replCommands } from "../chat/repl-commands.ts";
 import { runOnce } from "../chat/run-once.ts";
+import { canMoveCursor, type ChatView } from "../chat/chat-view.ts";
 import { runRepl } from "../chat/run-repl.ts";
 import { usageError } from "../error-report.ts";
 import { offerImport } from "../inherit/offer-import.ts";
+import { chooseStart, hasImports } from "../picker/choose-start.ts";
 
 export interface ChatOptions {
   readonly key?: string;
@@ -31,15 +40,34 @@ export async function run(context: CommandContext, input: CommandInput): Promise
       "Run `throughline --help` for the command that does it here; to send the text, begin it with a space.",
     );
   const store = await context.openStore("write");
-  await offerImport(context, store, { canAsk: isInteractive });
-  const start = await startingSession(context, store, options.key ?? sessionSettings(context.config).defaultKey);
+  await offerImport(context, () => Promise.resolve(store), { canAsk: isInteractive });
+  const key = options.key ?? sessionSettings(context.config).defaultKey;
+  const first = await startingSession(context, store, key);
+  const start = isInteractive ? await chosenStart(context, store, first) : first;
+  if (typeof start === "number") return start;
+  // A turn runs, and so asks, only while the conversation has its view.
+  let view: ChatView | null = null;
+  const ask: AskChange = async (question, signal) => view?.ask(question, signal) ?? { decision: "cancel" };
   await using conversation: Conversation = await openConversation(context, store, start, {
     onNote: (message) => output.note(message),
+    ask: isInteractive ? ask : null,
   });
   const whenBusy = options.whenBusy ?? null;
   return text === null
-    ? await runRepl(context, conversation, { whenBusy })
+    ? await runRepl(context, conversation, { whenBusy, onView: (opened) => (view = opened) })
     : await runOnce(context, conversation, { text, whenBusy });
+}
+
+/** Opens the picker in a folder without a session, when the store has sessions of other programs. */
+async function chosenStart(
+  context: CommandContext,
+  store: SessionStore,
+  first: StartingSession,
+): Promise<StartingSession | number> {
+  if (first.isAnyKey !== true || !canMoveCursor(context) || !(await hasImports(context, store))) return first;
+  const chosen = await chooseStart(context, store, { escape: "new" });
+  if (chosen.kind === "done") return chosen.code;
+  return chosen.kind === "start" ? chosen.start : first;
 }
 
 function isTerminal({ host, settings }: CommandContext): boolean {

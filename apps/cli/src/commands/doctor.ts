@@ -1,7 +1,9 @@
+import { openMeaning } from "@throughline/agent/internal";
 import { createFinding, shellWord, systemRandom } from "@throughline/core/internal";
 import { ThroughlineError } from "@throughline/core";
 import type { Finding, SessionStore } from "@throughline/core";
 import { parseStoreUrl } from "@throughline/config";
+import { settingOf } from "@throughline/config/internal";
 import { checkFiles } from "../doctor/check-files.ts";
 import { checkStore } from "../doctor/check-store.ts";
 import {
@@ -37,6 +39,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   if (full === null) {
     unsaved = await checkOwnStore(context, isRepair, report.add);
     await report.close("store");
+    if (unsaved === null) await noteBackfill(context);
   } else if (database === null) await report.close(await checkNamedFiles(context, full, isRepair, report.add));
   else {
     unsaved = await checkDatabase(context, { path: full, database, isRepair }, report.add);
@@ -44,6 +47,21 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   }
   if (unsaved !== null) throw nothingSaved(unsaved);
   return needsAttention(report.findings) ? findingsExitCode : 0;
+}
+
+/** States what the vectors that are missing would cost, before they are computed. */
+async function noteBackfill(context: CommandContext): Promise<void> {
+  const { output, scope, signal } = context;
+  if (settingOf(context.settings, "memory.search.embedder") === null) return;
+  const onNote = (message: string): void => output.note(message);
+  const store = await context.openStore("read");
+  const meaning = await openMeaning(context, store, { onNote });
+  if (meaning === null) return;
+  const { records, tokens } = await meaning.estimate(signal);
+  if (records === 0) return;
+  onNote(
+    `${counted(records, "record")} of agent ${scope.agentId} ${records === 1 ? "has" : "have"} no vectors. Computing them sends about ${tokens} tokens to ${meaning.embedderId}.`,
+  );
 }
 
 function nothingSaved(path: string): ThroughlineError {
@@ -100,6 +118,7 @@ async function checkDatabase(
     const store = await openStore(`sqlite:${path}`, {
       workingDirectory: context.host.workingDirectory,
       create: false,
+      parts: context.storeParts,
       // The user named this file to check it, so a backup must not replace it.
       recover: false,
       onEvent: (event) => {
@@ -137,7 +156,8 @@ async function checkOneStore(
   const { isDamaged, isRepairable, isRepairFailed } = await checkStore(
     {
       ...checked,
-      openCopy: (copy) => openStore(`sqlite:${copy}`, { workingDirectory, create: false, recover: false }),
+      openCopy: (copy) =>
+        openStore(`sqlite:${copy}`, { workingDirectory, create: false, recover: false, parts: context.storeParts }),
       query: { namespace: scope.namespace, ...(scope.isAgentGiven ? { agentId: scope.agentId } : {}) },
       signal,
     },

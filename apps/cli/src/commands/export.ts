@@ -1,13 +1,13 @@
 import { join } from "node:path";
 import { transcriptFileNameOf } from "@throughline/openclaw-format/internal";
-import { exportAll, exportToFile } from "@throughline/transfer/internal";
+import { exportAll, ExportLosses, exportToFile } from "@throughline/transfer/internal";
 import { exportSession } from "@throughline/transfer";
 import type { ExportedFile, ExportFormat, ExportRemark, TranscriptFormat } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted } from "../counted.ts";
 import { damageOf } from "../damaged-session.ts";
 import { usageError } from "../error-report.ts";
-import { ExportLosses } from "../export-losses.ts";
+import { lossTexts } from "../export-losses.ts";
 import {
   exportTranscriptFiles,
   isTranscript,
@@ -77,7 +77,7 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   };
   for await (const chunk of exportSession(store, state.ref, { to, signal, workingDirectory, includeContent, onRemark }))
     await output.bytes(chunk);
-  for (const text of losses.texts()) output.note(text);
+  for (const text of lossTexts(losses)) output.note(text);
   return losses.isConversationLeftOut ? findingsExitCode : 0;
 }
 
@@ -99,7 +99,7 @@ async function printFiles(
     count += 1;
     const losses = new ExportLosses();
     for (const remark of remarks) if (!losses.take(remark)) output.note(`${path}: ${remarkText(remark)}`);
-    for (const text of losses.texts()) output.note(`${path}: ${text}`);
+    for (const text of lossTexts(losses)) output.note(`${path}: ${text}`);
     isIncomplete ||= losses.isConversationLeftOut;
     if (output.isJson) await output.object({ kind: "export", key, sessionId, format, path, records, sizeBytes });
     else await output.line(`${path}\t${key ?? "index"}\t${counted(records, "record")}\t${counted(sizeBytes, "byte")}`);

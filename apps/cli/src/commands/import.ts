@@ -80,7 +80,7 @@ async function watch(
     remembers: false,
     options: importOptions(options),
     onNote: (message) => context.output.note(message),
-    onProgress: progressOf(context),
+    progress: { step: progressOf(context) },
   });
   await reportPasses(context, store, sync, { kind: "import", watched: paths.join(", ") });
   return 0;

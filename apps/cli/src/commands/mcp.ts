@@ -10,6 +10,7 @@ import type { MemoryHit } from "@throughline/tools/internal";
 import { memorySearchTool, workspaceOf } from "@throughline/agent/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
+import { fillVectors, type VectorFilling } from "../fill-vectors.ts";
 import { createStoreOfCalls, type StoreOfCalls } from "../mcp/store-of-calls.ts";
 import { wantedFolder } from "../session-filter.ts";
 import { aborted, isLoopback, listenFailure } from "../server/listening.ts";
@@ -39,7 +40,9 @@ export async function run(context: CommandContext, { options }: CommandInput): P
   const store = createStoreOfCalls(context);
   await using _sync = (options as McpOptions).sync === false ? null : startSync(context, () => store.open("write"));
   try {
-    const server = serverOptions(context, store, scope);
+    const agentIds = scope.agents === "*" ? [scope.agentId] : scope.agents;
+    await using filling = fillVectors(context, agentIds, () => store.open("read"));
+    const server = serverOptions(context, store, scope, filling);
     if (address === null) await overStdio(context, { server, scope, store });
     else await overHttp(context, { server, scope, store, address });
   } finally {
@@ -80,7 +83,12 @@ function scopeFolder(host: CommandContext["host"], options: McpOptions, setting:
   return folder;
 }
 
-function serverOptions(context: CommandContext, store: StoreOfCalls, { folder }: MemoryScope): MemoryServerOptions {
+function serverOptions(
+  context: CommandContext,
+  store: StoreOfCalls,
+  { folder }: MemoryScope,
+  filling: VectorFilling | null,
+): MemoryServerOptions {
   const { settings } = context;
   // Memory files of another folder stay hidden as its sessions do.
   const isReached = folder === undefined || folderScope(folder)(workspaceOf(context));
@@ -92,6 +100,7 @@ function serverOptions(context: CommandContext, store: StoreOfCalls, { folder }:
     callTimeoutMs: Number(settingOf(settings, "mcp.callTimeoutMs")),
     onError: (error) => report(context, error),
     // The user did not choose the folder in which a client starts the command, so files need a configured workspace.
+    ...(filling === null ? {} : { meaningOf: (agentId: string) => filling.meaningOf(agentId) }),
     ...(workspace === null ? {} : { searchFiles: filesBelow(context, store) }),
   };
 }
@@ -99,7 +108,7 @@ function serverOptions(context: CommandContext, store: StoreOfCalls, { folder }:
 function filesBelow(context: CommandContext, store: StoreOfCalls): NonNullable<MemoryServerOptions["searchFiles"]> {
   const root = workspaceOf(context);
   return async (query, signal) => {
-    const tool = await memorySearchTool(context, await store.open("read"), { root, reach: "self" });
+    const tool = await memorySearchTool(context, await store.open("read"), { root, reach: "self", meaning: null });
     // A call without a session searches files only.
     const result = await tool.run({ query, limit: mostPlaces }, { signal, callId: "mcp" });
     const details =

@@ -32,16 +32,17 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { restoreSqliteBackup } = await import("@throughline/store-sqlite");
   const keptAs = `before-restore-${new Date().toISOString().replaceAll(/[:.]/g, "-")}`;
   const { keptPath } = restoreSqliteBackup({ backupPath, path, keptAs });
-  const sessions = await countSessions(storeUrl, host.workingDirectory);
+  const sessions = await countSessions(context);
   if (output.isJson) await output.object({ kind: "restored", path, backup: backupPath, keptPath, sessions });
   else await output.line(`${path}\t${counted(sessions, "session")}\tfrom ${backupPath}`);
   if (keptPath !== null) output.note(`What was there is kept as ${keptPath}`);
   return 0;
 }
 
-async function countSessions(url: string, workingDirectory: string): Promise<number> {
+async function countSessions({ host, storeUrl, storeParts: parts }: CommandContext): Promise<number> {
   let count = 0;
-  await using store = await openStore(url, { workingDirectory, create: false });
+  const { workingDirectory } = host;
+  await using store = await openStore(storeUrl, { workingDirectory, create: false, parts, isListed: true });
   for await (const _ of listSessions(store, { state: "any", sort: "key", limit: 1000 })) count += 1;
   return count;
 }

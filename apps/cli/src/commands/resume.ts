@@ -1,7 +1,6 @@
 import { ThroughlineError } from "@throughline/core";
-import { givenName, quote, resolveSession, sessionName, shellWord } from "@throughline/core/internal";
+import { commandLine, givenName, quote, resolveSession, sessionName, shellWord } from "@throughline/core/internal";
 import { planResume, type ResumePlan } from "@throughline/transfer/internal";
-import { commandLine } from "../command-line.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { startProgram } from "../start-program.ts";

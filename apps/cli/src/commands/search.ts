@@ -1,6 +1,7 @@
 import type { SearchHit, SessionStore } from "@throughline/core";
 import { HitGroups, resolveSession, sessionRow, shellWord } from "@throughline/core/internal";
-import { type FoundHits, mostIndexedHits, searchHits } from "@throughline/core/internal/node";
+import { type HitQuery, mostIndexedHits, searchHits } from "@throughline/core/internal/node";
+import { findHits, type RankedHits } from "@throughline/tools/internal/search";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { counted, grouped } from "../counted.ts";
 import { usageError } from "../error-report.ts";
@@ -50,21 +51,34 @@ function usualLimit({ isJson }: Output, text: string, { file }: SearchOptions): 
   return isJson || !hasWords ? Number.POSITIVE_INFINITY : mostHitsOfThem;
 }
 
-interface CountedHits extends FoundHits {
+interface CountedHits extends RankedHits {
   /** Returns whether the search left out records that may match. */
   readonly isCut: () => boolean;
 }
+
+/** Single hits are for programs that look for every record with the words. */
+function searchOf(store: SessionStore, { isJson }: Output, { exact, group }: SearchOptions): Search {
+  return exact === true || (isJson && group !== true)
+    ? (query) => ({ ...searchHits(store, query), isRanked: false })
+    : (query) => findHits(store, query);
+}
+
+type Search = (query: HitQuery) => RankedHits;
 
 function hitsOf(context: CommandContext, store: SessionStore, asked: AskedSearch): CountedHits {
   const { output } = context;
   const { limit, options, text } = asked;
   let isCut = false;
-  const { index, hits } = searchHits(store, {
+  const { index, hits, isRanked } = searchOf(
+    store,
+    output,
+    options,
+  )({
     ...hitQuery(context, asked),
     // One extra hit shows that there are more.
     limit: limit + 1,
     onCut: () => {
-      if (!isCut)
+      if (!isCut && !isRanked)
         output.note(
           index === null
             ? "Only the newest 2,000 records of each session were read, and 50,000 in all; --scan reads every record."
@@ -77,11 +91,11 @@ function hitsOf(context: CommandContext, store: SessionStore, asked: AskedSearch
   if (index === null) {
     if (text !== "" || options.file !== undefined || options.scan === true)
       output.note(store.search === undefined ? "No index: every record is read." : "Every record is read.");
-    return { index, hits, isCut: () => isCut };
+    return { index, hits, isRanked, isCut: () => isCut };
   }
   if (limit > mostIndexedHits && options.limit !== undefined)
     output.note(`The index gives the best ${mostIndexedHits} at most; --scan reads every record.`);
-  return { index, hits: tellIndexing(context, index, hits), isCut: () => isCut };
+  return { index, isRanked, hits: tellIndexing(context, index, hits), isCut: () => isCut };
 }
 
 async function printObjects(output: Output, hits: AsyncIterable<SearchHit>, limit: number): Promise<void> {
@@ -108,9 +122,9 @@ async function printGroupObjects(
   { output, signal }: CommandContext,
   store: SessionStore,
   { limit }: AskedSearch,
-  { index, hits, isCut }: CountedHits,
+  { index, hits, isRanked, isCut }: CountedHits,
 ): Promise<void> {
-  const groups = new HitGroups(shownOfSession);
+  const groups = new HitGroups(shownOfSession, { isRanked });
   let found = 0;
   for await (const hit of hits) {
     found += 1;
@@ -139,11 +153,11 @@ async function printGroups(
   context: CommandContext,
   store: SessionStore,
   asked: AskedSearch,
-  { index, hits }: CountedHits,
+  { index, hits, isRanked }: CountedHits,
 ): Promise<void> {
   const { output, signal } = context;
   const { options, limit } = asked;
-  const groups = new HitGroups(shownOfSession);
+  const groups = new HitGroups(shownOfSession, { isRanked });
   const mostSessions = options.limit === undefined ? shownSessions : Number.POSITIVE_INFINITY;
   const counts: Counts = { hits: 0, sessions: 0, shown: 0, isCut: false, places: [], example: null };
   const show = async (): Promise<void> => {
@@ -162,8 +176,8 @@ async function printGroups(
   for await (const hit of hits) {
     counts.isCut = counts.hits >= limit;
     const isNew = !groups.has(hit);
-    // Without an index the hits of a session arrive together, so its group can be printed before the search ends.
-    if (index === null && isNew) await show();
+    // A scan yields the hits of a session together, so its group can be printed before the search ends.
+    if (index === null && !isRanked && isNew) await show();
     counts.isCut ||= counts.shown >= mostSessions;
     if (counts.isCut) break;
     if (isNew) counts.sessions += 1;
@@ -217,7 +231,8 @@ async function tellEnd(
     output.note("0 hits.");
     const isIndexed = store.search !== undefined && asked.options.scan !== true && asked.text !== "";
     const looked = { ...asked, query: hitQuery(context, asked) };
-    return tellWhatHelps(output, looked, isIndexed ? (changed) => searchHits(store, changed).hits : null);
+    const search = searchOf(store, output, asked.options);
+    return tellWhatHelps(output, looked, isIndexed ? (changed) => search(changed).hits : null);
   }
   keepSearch(context, places);
   const found = `${isCut ? "The first " : ""}${counted(hits, "hit")} in ${counted(sessions, "session")}`;

@@ -13,7 +13,9 @@ import { createServer } from "@throughline/server";
 import type { GatewayOptions, Server, ServerOptions } from "@throughline/server";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
+import { fillVectors } from "../fill-vectors.ts";
 import { openStore } from "../open-store.ts";
+import { findPageFolder } from "../page/page-folder.ts";
 import { startSync } from "../sync/start-sync.ts";
 import { closeHome } from "../server/closed-home.ts";
 import {
@@ -39,11 +41,14 @@ export async function run(context: CommandContext, { options }: CommandInput): P
   // The option is the consent. A server for a team has no home with sessions, so it is never the default.
   const isSynced = options["sync"] === true;
   await using _sync = isSynced ? startSync(context, () => context.openStore("write"), { isAsked: true }) : null;
+  await using _filling = fillVectors(context, [context.scope.agentId], () => context.openStore("write"));
   try {
     await onceReachable(context, async () => {
-      await claimHome(server, plan, own);
+      await claimHome(context, { server, plan, own });
       await tell(context, server, plan.path);
-      if (!output.isJson) tellGateway(context, server, plan.options.gateway ?? null);
+      if (output.isJson) return;
+      if (plan.options.inspect !== undefined) output.note("`throughline ui` opens the page of this server.");
+      tellGateway(context, server, plan.options.gateway ?? null);
     });
     await aborted(signal);
     if (!output.isJson) output.note("Stopping: requests that run come to their end. A second signal stops at once.");
@@ -55,7 +60,7 @@ export async function run(context: CommandContext, { options }: CommandInput): P
 
 /** Holds what the settings and the home say about the server, before its store is opened. */
 interface ServerPlan {
-  readonly options: ReturnType<typeof serverOptions> & Pick<ServerOptions, "sessionPolicy" | "gateway">;
+  readonly options: ReturnType<typeof serverOptions> & Pick<ServerOptions, "sessionPolicy" | "gateway" | "inspect">;
   /** Is the token of the token file; null without such a file. */
   readonly mounted: string | null;
   readonly path: string;
@@ -72,7 +77,13 @@ async function planServer(context: CommandContext): Promise<ServerPlan> {
   const home = homeOf(context);
   const gateway = gatewayOptions(valueOf, host.environment, home);
   const sessionPolicy = { sendPolicy, reset };
-  const options = { ...serverOptions(valueOf), sessionPolicy, ...(gateway === null ? {} : { gateway }) };
+  const inspect = findPageFolder();
+  const options = {
+    ...serverOptions(valueOf),
+    sessionPolicy,
+    ...(gateway === null ? {} : { gateway }),
+    ...(inspect === null ? {} : { inspect }),
+  };
   const tokenFile = valueOf("server.tokenFile");
   const tokenPath = tokenFile === null ? null : resolve(host.workingDirectory, String(tokenFile));
   if (closeHome({ path: home, configPath, tokenPath }))
@@ -91,12 +102,13 @@ async function startServer(
   context: CommandContext,
   { options, mounted, path }: ServerPlan,
 ): Promise<{ readonly server: Server; readonly own: OwnAccess }> {
-  const { host, storeUrl } = context;
+  const { host, storeUrl, storeParts: parts } = context;
   const own: OwnAccess = { claimed: null };
   let onEvent: Parameters<ServerOptions["openStore"]>[0] = () => {};
   const store = await openStore(storeUrl, {
     workingDirectory: host.workingDirectory,
     create: true,
+    parts,
     onEvent: (event) => onEvent(event),
   });
   try {
@@ -125,12 +137,16 @@ async function startServer(
 }
 
 /** Writes the server file with a token for local programs. @throws {ThroughlineError} SERVER_RUNNING */
-async function claimHome(server: Server, { path, stale }: ServerPlan, own: OwnAccess): Promise<void> {
+async function claimHome(
+  { storeUrl }: CommandContext,
+  { server, plan, own }: { readonly server: Server; readonly plan: ServerPlan; readonly own: OwnAccess },
+): Promise<void> {
+  const { path, stale } = plan;
   // A killed server's token is revoked now. Only its server file held the token, so no other program would revoke it.
   await revokeOf(server, stale);
   const { info, text } = await server.tokens.create(everything, ownLabel);
   server.exempt(info.id);
-  const file = { url: localUrl(server.url), token: text, pid: process.pid };
+  const file = { url: localUrl(server.url), token: text, pid: process.pid, store: maskSecrets(storeUrl) };
   own.claimed = { id: info.id, file };
   if (!claimServerFile(path, file, stale)) throw running(readServerFile(path));
 }

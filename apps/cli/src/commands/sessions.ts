@@ -38,7 +38,7 @@ const columnsOfWholeKeys: readonly TableColumn[] = [...columns.slice(0, -1), { t
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as SessionsOptions;
   const { output, scope, signal } = context;
-  const store = await context.openStore("read");
+  const store = await context.openStore("list");
   const query: ListQuery = {
     namespace: scope.namespace,
     ...(options.allAgents === true ? {} : { agentId: scope.agentId }),

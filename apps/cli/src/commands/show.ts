@@ -23,6 +23,7 @@ interface ShowOptions {
   readonly files?: boolean;
   readonly tail?: number;
   readonly at?: number;
+  readonly link?: boolean;
   readonly afterSeq?: number;
   readonly role?: string;
   readonly follow?: boolean;
@@ -36,7 +37,13 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const { output, scope, signal } = context;
   assertTogether(options);
   const store = await context.openStore("read");
-  const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  const found = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
+  const { ref } = found;
+  if (options.link === true) {
+    const { showLink } = await import("../page/show-link.ts");
+    await showLink(context, store, found, options.at ?? null);
+    return 0;
+  }
   if (options.files === true) {
     await showFiles(context, store, ref);
     return 0;
@@ -92,6 +99,9 @@ function assertTogether(options: ShowOptions): void {
   ];
   if (options.at !== undefined && excluded[0] !== undefined)
     throw usageError(`--at shows a record with its neighbors; it does not go with ${excluded[0]}.`);
+  const other = options.files === true ? "--files" : excluded[0];
+  if (options.link === true && other !== undefined)
+    throw usageError(`--link prints an address; it does not go with ${other}.`);
   const beside = options.at === undefined ? excluded[0] : "--at";
   if (options.files === true && beside !== undefined)
     throw usageError(`--files lists the files of the whole session; it does not go with ${beside}.`);

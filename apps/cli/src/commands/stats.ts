@@ -14,7 +14,7 @@ export async function run(context: CommandContext, { options }: CommandInput): P
     return 0;
   }
   const { output, scope, signal, storeUrl } = context;
-  const store = await context.openStore("read");
+  const store = await context.openStore("list");
   const agent = scope.isAgentGiven ? { agentId: scope.agentId } : {};
   const totals = await sessionTotals(store, { namespace: scope.namespace, ...agent, signal });
   const { capabilities } = store;

@@ -1,5 +1,4 @@
 import { lockSync, openProgramSync, readSyncConsent, surveyPrograms } from "@throughline/agent/internal";
-import { settingOf } from "@throughline/config/internal";
 import { hasErrorCode, type SessionStore } from "@throughline/core";
 import type { SourceSync } from "@throughline/transfer/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
@@ -56,17 +55,12 @@ function formatsOf(programs: string | undefined): ReadonlySet<string> | null {
 
 async function isAgreed({ context, formats }: SyncRun): Promise<boolean> {
   if (readSyncConsent(context) === "yes") return true;
-  if (canAsk(context)) {
+  if (context.canAsk && !context.isYes) {
     const surveys = await surveyPrograms(context, formats);
     if (surveys.length > 0) return askForSync(context, surveys);
   }
   rememberAnswer(context, "yes");
   return true;
-}
-
-function canAsk({ host, isYes, settings }: CommandContext): boolean {
-  const isInputAllowed = settingOf(settings, "input") !== false;
-  return !isYes && isInputAllowed && host.stdin.isTTY === true && host.stderr.isTTY === true;
 }
 
 /** A watch waits for the lock until an interrupt, and takes over from the process that has it. */
@@ -91,7 +85,7 @@ async function heldElsewhere(sync: SyncRun, store: SessionStore): Promise<number
   return once({ ...sync, formats: new Set(), paths }, store);
 }
 
-function open(run: SyncRun, store: SessionStore, progress: SyncProgress): SourceSync {
+function open(run: SyncRun, store: SessionStore): SourceSync {
   const { context, paths, formats, options } = run;
   return openProgramSync(
     context,
@@ -99,17 +93,16 @@ function open(run: SyncRun, store: SessionStore, progress: SyncProgress): Source
     {
       openStore: () => Promise.resolve(store),
       onNote: (message) => context.output.note(message),
-      onProgress: (step) => progress.take(step),
+      progress: new SyncProgress(context),
     },
   );
 }
 
 async function once(run: SyncRun, store: SessionStore): Promise<number> {
   const { context, options } = run;
-  const progress = new SyncProgress(context);
-  await using sync = open(run, store, progress);
+  await using sync = open(run, store);
   const isDryRun = options.dryRun === true;
-  const { summary, isOdd } = await reportImport(context, store, progress.counting(sync.pass(context.signal)), {
+  const { summary, isOdd } = await reportImport(context, store, sync.pass(context.signal), {
     kind: "sync",
     shown: "all",
     isDryRun,
@@ -121,7 +114,7 @@ async function once(run: SyncRun, store: SessionStore): Promise<number> {
 }
 
 async function watched(run: SyncRun, store: SessionStore): Promise<number> {
-  await using sync = open(run, store, new SyncProgress(run.context));
+  await using sync = open(run, store);
   await reportPasses(run.context, store, sync, { kind: "sync", watched: "the sessions of every program" });
   return 0;
 }

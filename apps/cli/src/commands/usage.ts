@@ -1,14 +1,14 @@
 import { quote } from "@throughline/core/internal";
 import type { UsageKey, UsageQuery, UsageReader } from "@throughline/usage/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { counted } from "../counted.ts";
+import { counted, usdText } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { rowFilter, type SessionFilter } from "../session-filter.ts";
 import { timeText } from "../time-text.ts";
 import { printStatusLine } from "../usage/status-line.ts";
 import { type PrintedReport, remoteUsage } from "../usage/remote-usage.ts";
 import { openStoreUsage } from "../usage/usage-file.ts";
-import { groupCells, totalCells, usageColumns, usdText } from "../usage/usage-table.ts";
+import { groupCells, totalCells, usageColumns } from "../usage/usage-table.ts";
 
 interface UsageOptions extends SessionFilter {
   readonly by?: readonly UsageKey[];

@@ -14,6 +14,7 @@ import type { SourceSync } from "@throughline/transfer/internal";
 import type { CommandContext } from "../command.ts";
 import { counted } from "../counted.ts";
 import { ImportSummary } from "../import-summary.ts";
+import { limitYoungHeap } from "../sync/limit-young-heap.ts";
 import { askForSync, isConfirmed, surveyText, undecidedPrograms } from "../sync/sync-question.ts";
 import { SyncProgress } from "../sync/sync-progress.ts";
 
@@ -24,20 +25,21 @@ import { SyncProgress } from "../sync/sync-progress.ts";
  */
 export async function offerImport(
   context: CommandContext,
-  store: SessionStore,
+  open: () => Promise<SessionStore>,
   { canAsk }: { readonly canAsk: boolean },
 ): Promise<void> {
   const { enabled } = sessionSettings(context.config).inherit;
-  if (enabled === true) return importAll(context, store, await inheritedPlaces(context));
+  if (enabled === true) return importAll(context, await open(), await inheritedPlaces(context));
   if (enabled === false) return;
   // A user who configures a source means only that source.
-  if (isSourceNamed(context.config)) return offerSource(context, store, canAsk);
+  if (isSourceNamed(context.config)) return offerSource(context, open, canAsk);
   // A script does not wait for a search each time. It is told about OpenClaw only, whose sessions `chat` continues.
-  if (!canAsk && !(await isEmpty(context, store))) return;
+  if (!canAsk && !(await isEmpty(context, await open()))) return;
   const surveys = await undecidedPrograms(context, canAsk ? null : new Set(["openclaw"]));
   if (surveys === null) return;
   if (canAsk) {
     if (!(await askForSync(context, surveys))) return;
+    const store = await open();
     await using sync = openProgramSync(context, {}, syncOptions(context, store));
     const summary = await importFrom(context, sync);
     if (summary.imported > 0) await summary.printCommands(context, store);
@@ -54,18 +56,31 @@ async function isEmpty({ signal }: CommandContext, store: SessionStore): Promise
 }
 
 /** Asks once about the configured source. */
-async function offerSource(context: CommandContext, store: SessionStore, canAsk: boolean): Promise<void> {
+async function offerSource(context: CommandContext, open: () => Promise<SessionStore>, canAsk: boolean): Promise<void> {
   const places = await inheritedPlaces(context);
   const where = places.fresh.join(", ");
   if (where === "") return;
   if (canAsk) {
     if (!isFirstTime(context, `asked about ${where}`)) return;
     const question = `There are sessions in ${where}. Import them? Files stay unchanged.`;
-    if (await isConfirmed(context, question)) await importAll(context, store, places);
+    if (await isConfirmed(context, question)) await importAll(context, await open(), places);
     return;
   }
-  if (await isEmpty(context, store))
+  if (await isEmpty(context, await open()))
     context.output.note(`There are sessions in ${where}. \`throughline import PATH\` imports them.`);
+}
+
+/**
+ * Asks a person whose first command looks for sessions whether those of other programs are imported, so that the command
+ * finds them. The store is made by the import only.
+ */
+export async function offerFirstImport(context: CommandContext, open: () => Promise<SessionStore>): Promise<void> {
+  let store: SessionStore | null = null;
+  try {
+    await offerImport(context, async () => (store ??= await open()), { canAsk: true });
+  } finally {
+    await (store as SessionStore | null)?.close();
+  }
 }
 
 /**
@@ -105,16 +120,16 @@ async function importAll(context: CommandContext, store: SessionStore, places: I
 }
 
 function syncOptions(context: CommandContext, store: SessionStore): Parameters<typeof openProgramSync>[2] {
-  const progress = new SyncProgress(context);
   return {
     openStore: () => Promise.resolve(store),
     onNote: (message) => context.output.note(message),
-    onProgress: (step) => progress.take(step),
+    progress: new SyncProgress(context),
   };
 }
 
 /** Imports what is new, and prints one line if there is something. */
 async function importFrom(context: CommandContext, sync: SourceSync): Promise<ImportSummary> {
+  limitYoungHeap();
   const { output, signal, storeUrl } = context;
   const counts = { imported: 0, grown: 0, records: 0 };
   const refused: string[] = [];

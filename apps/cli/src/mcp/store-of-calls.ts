@@ -15,7 +15,7 @@ export interface StoreOfCalls {
  * or replaced is opened again.
  */
 export function createStoreOfCalls(context: CommandContext): StoreOfCalls {
-  const { host, settings, storeUrl, tokenPlaces, output } = context;
+  const { host, settings, storeUrl, tokenPlaces, storeParts: parts, output } = context;
   const address = parseStoreUrl(storeUrl, host.workingDirectory);
   const path = address.scheme === "sqlite" ? address.path : address.scheme === "jsonl" ? address.root : null;
   const isDefault = settings.some(({ key, source }) => key === "store" && source === "default");
@@ -26,6 +26,7 @@ export function createStoreOfCalls(context: CommandContext): StoreOfCalls {
       workingDirectory: host.workingDirectory,
       create,
       tokenPlaces,
+      parts,
       onEvent: (event) => {
         if (event.name === "finding") output.finding(event.finding);
       },

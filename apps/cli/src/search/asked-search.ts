@@ -18,6 +18,7 @@ export interface SearchOptions extends SessionFilter {
   readonly allAgents?: boolean;
   readonly archived?: boolean;
   readonly scan?: boolean;
+  readonly exact?: boolean;
   readonly group?: boolean;
 }
 

@@ -20,6 +20,8 @@ export interface ServerFile {
   /** Grants every right and is revoked when the server ends. */
   readonly token: string;
   readonly pid: number;
+  /** Is the address of its store without secrets; null in the file of an earlier version. */
+  readonly store: string | null;
 }
 
 const mostBytes = 65_536;
@@ -37,9 +39,9 @@ export function readServerFile(path: string): ServerFile | null {
   const text = readSecretFile(path);
   if (text === null) return null;
   try {
-    const { url, token, pid } = JSON.parse(text) as Record<string, unknown>;
+    const { url, token, pid, store } = JSON.parse(text) as Record<string, unknown>;
     if (typeof url === "string" && URL.canParse(url) && typeof token === "string" && Number.isSafeInteger(pid))
-      return { url, token, pid: Number(pid) };
+      return { url, token, pid: Number(pid), store: typeof store === "string" ? store : null };
   } catch {
     // No server wrote this content, so it is ignored.
   }

@@ -4,6 +4,8 @@ import { settingOf } from "@throughline/config/internal";
 import { hasErrorCode, type SessionStore } from "@throughline/core";
 import { causeText, systemClock } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
+import { runBeside } from "../run-beside.ts";
+import { limitYoungHeap } from "./limit-young-heap.ts";
 
 /**
  * Keeps importing what other programs write, beside the work of a command, until it is disposed. It does nothing until
@@ -19,17 +21,13 @@ export function startSync(
   // A store on a server has no place for the files of this machine that the server's user chose.
   const { scheme } = parseStoreUrl(storeUrl, workingDirectory);
   if (!isWanted || scheme === "http" || scheme === "memory") return null;
-  const ending = new AbortController();
-  const signal = AbortSignal.any([context.signal, ending.signal]);
-  const running = keepInSync(context, openStore, signal).catch((error: unknown) => {
-    if (!signal.aborted) output.note(`Sessions of other programs are no longer imported: ${causeText(error)}`);
+  return runBeside(context.signal, async (signal) => {
+    try {
+      await keepInSync(context, openStore, signal);
+    } catch (error) {
+      if (!signal.aborted) output.note(`Sessions of other programs are no longer imported: ${causeText(error)}`);
+    }
   });
-  return {
-    async [Symbol.asyncDispose]() {
-      ending.abort();
-      await running;
-    },
-  };
 }
 
 /** The store may be locked or replaced for a while, so an error that may pass is followed by another attempt. */
@@ -42,6 +40,7 @@ async function keepInSync(
 ): Promise<void> {
   const release = await lockSync(context, signal);
   if (release === null) return;
+  limitYoungHeap();
   try {
     const onNote = (message: string): void => context.output.note(message);
     await using sync = openProgramSync(context, {}, { openStore, onNote });

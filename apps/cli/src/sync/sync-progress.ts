@@ -1,16 +1,15 @@
-import type { ImportOptions } from "@throughline/transfer";
-import type { ImportSource } from "@throughline/transfer/internal";
+import type { ImportSource, PassProgress } from "@throughline/transfer/internal";
 import { monotonicMs } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 
-type Step = Parameters<NonNullable<ImportOptions["onProgress"]>>[0];
+type Step = Parameters<PassProgress["step"]>[0];
 
 /** A terminal shows no more, and small files come by the hundred. */
 const printEveryMs = 100;
 
-/** Prints one line about all sources of a sync, which the next one overwrites. */
-export class SyncProgress {
+/** Prints one line about all sources of a pass, which the next one overwrites. */
+export class SyncProgress implements PassProgress {
   readonly #output: CommandContext["output"];
   /** Holds the sources that are being read. */
   readonly #open = new Map<string, Step>();
@@ -23,22 +22,23 @@ export class SyncProgress {
     this.#output = output;
   }
 
-  take(step: Step): void {
+  // A sync that goes on would otherwise count what it imported days ago.
+  begin = (): void => {
+    this.#open.clear();
+    [this.#sessions, this.#records, this.#bytes] = [0, 0, 0];
+  };
+
+  step = (step: Step): void => {
     this.#open.set(step.path, step);
     this.#print(step.path);
-  }
+  };
 
-  /** Passes the results on, and counts them. */
-  async *counting(sources: AsyncIterable<ImportSource>): AsyncGenerator<ImportSource> {
-    for await (const source of sources) {
-      const { path, records, state } = source;
-      if (state === "imported" || state === "grown") this.#sessions += 1;
-      this.#records += records;
-      this.#bytes += this.#open.get(path)?.sizeBytes ?? 0;
-      this.#open.delete(path);
-      yield source;
-    }
-  }
+  end = ({ path, records, state }: ImportSource): void => {
+    if (state === "imported" || state === "grown") this.#sessions += 1;
+    this.#records += records;
+    this.#bytes += this.#open.get(path)?.sizeBytes ?? 0;
+    this.#open.delete(path);
+  };
 
   #print(path: string): void {
     const nowMs = monotonicMs();

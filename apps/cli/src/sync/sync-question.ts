@@ -1,15 +1,25 @@
-import { type ProgramSurvey, readSyncConsent, surveyPrograms, writeSyncConsent } from "@throughline/agent/internal";
+import {
+  isStoreHere,
+  type ProgramSurvey,
+  readSyncConsent,
+  surveyPrograms,
+  writeSyncConsent,
+} from "@throughline/agent/internal";
+import { maskSecrets } from "@throughline/config/internal";
 import { hasErrorCode } from "@throughline/core";
 import { causeText } from "@throughline/core/internal";
 import type { CommandContext } from "../command.ts";
 import { counted, sizeText } from "../counted.ts";
 
 /**
- * Asks once for each home whether the sessions of other programs may be imported, and remembers the answer. Returns
+ * Asks once for the stores of this machine, and once for each other store, whether the sessions of other programs may be imported, and remembers the answer. Returns
  * whether they may.
  */
 export async function askForSync(context: CommandContext, surveys: readonly ProgramSurvey[]): Promise<boolean> {
-  const question = `${surveyText(surveys)}. Import them? Files stay unchanged; nothing leaves this machine.`;
+  const where = isStoreHere(context)
+    ? "nothing leaves this machine"
+    : `their texts are copied to ${maskSecrets(context.storeUrl)}`;
+  const question = `${surveyText(surveys)}. Import them? Files stay unchanged; ${where}.`;
   const isAgreed = await isConfirmed(context, question);
   rememberAnswer(context, isAgreed ? "yes" : "no");
   return isAgreed;

@@ -1,9 +1,10 @@
 import { isFields, parsedFields } from "@throughline/core/internal";
 import { readKeptUsage, type RecentUsage } from "@throughline/usage/internal";
 import type { CommandContext } from "../command.ts";
+import { usdText } from "../counted.ts";
 import type { Host } from "../host.ts";
 import { currentUsagePath, markCounted, openStoreUsage, pricesOf } from "./usage-file.ts";
-import { costText, durationText, usdText } from "./usage-table.ts";
+import { costText, durationText } from "./usage-table.ts";
 
 const hourMs = 60 * 60 * 1000;
 /** Windows of five hours are counted from the first call after a pause. An older pause is not looked for. */

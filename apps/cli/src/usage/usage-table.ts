@@ -1,5 +1,5 @@
 import type { UsageKey, UsageRow, UsageTotals } from "@throughline/usage/internal";
-import { grouped } from "../counted.ts";
+import { grouped, usdText } from "../counted.ts";
 import { shownFolder, shownProgram } from "../session-names.ts";
 import type { TableColumn } from "../text-table.ts";
 
@@ -31,12 +31,6 @@ export function totalCells(totals: UsageTotals): readonly string[] {
 export function costText({ costUsd, unpricedCalls }: Pick<UsageTotals, "costUsd" | "unpricedCalls">): string {
   if (costUsd === null) return "-";
   return `${usdText(costUsd)}${unpricedCalls === 0 ? "" : "+"}`;
-}
-
-/** Returns for example `$1,234.50`, or `$0.0042` for less than a cent. */
-export function usdText(usd: number): string {
-  const digits = usd > 0 && usd < 0.01 ? 4 : 2;
-  return `$${usd.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits })}`;
 }
 
 /** Returns for example `45 s`, `12 min` or `3 h 5 min`. */

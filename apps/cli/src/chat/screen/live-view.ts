@@ -1,0 +1,400 @@
+import type { AskChange } from "@throughline/agent/internal";
+import type { StoredRecord } from "@throughline/core";
+import type { Host } from "../../host.ts";
+import type { Output } from "../../output.ts";
+import { terminalSafe } from "../../terminal-safe.ts";
+import { type ChatStatus, type ChatView, interruptedExitCode, leaveWithinMs, type Submission } from "../chat-view.ts";
+import { QuestionBox } from "../change/question-box.ts";
+import { Completer } from "../files/completer.ts";
+import type { FindCompletion } from "../files/find-completion.ts";
+import { HistorySearch } from "../history-search.ts";
+import type { InputHistory } from "../input-history.ts";
+import type { Steering } from "../steering.ts";
+import type { TurnWriter } from "../turn-printer.ts";
+import { FoldedTexts } from "./folded-texts.ts";
+import { LiveTurnWriter, markdownOptions } from "./live-turn-writer.ts";
+import { promptRows, recalledText } from "./prompt-rows.ts";
+import { openRawInput, type RawInput } from "./raw-input.ts";
+import { counted } from "../../counted.ts";
+import { type Frame, type Region, Screen } from "./screen.ts";
+import { type Signs, signsOf } from "./signs.ts";
+import { ShellMarks } from "./shell-marks.ts";
+import { statusLine } from "./status-line.ts";
+import { createStyles, type Styles } from "./styles.ts";
+import type { TypedKey, TypedText } from "./typed-text.ts";
+import { proseWidth, wrapRows } from "./wrap-rows.ts";
+
+const prompt = "> ";
+const whyPrompt = "Why not? ";
+/** These rows stay for the greeting and the typed text when a session is shown again. */
+const redrawnBelow = 6;
+const indent = " ".repeat(prompt.length);
+const modes = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
+
+type LiveHost = Pick<Host, "stdin" | "stdout" | "signal" | "environment" | "stopProcess">;
+
+export interface LiveViewOptions {
+  readonly output: Output;
+  readonly history: InputHistory;
+  readonly find: FindCompletion;
+  /** Opens the text in the person's editor, and returns what it became. */
+  readonly edit: (text: string) => Promise<string>;
+}
+
+/** A conversation on the main screen: what is finished scrolls away, the reply and the typed text stand below it. */
+export class LiveView implements ChatView {
+  readonly #host: LiveHost;
+  readonly #options: LiveViewOptions;
+  readonly #styles: Styles;
+  readonly #signs: Signs;
+  readonly #screen: Screen;
+  readonly #input: RawInput;
+  readonly #marks: ShellMarks;
+  readonly #folded = new FoldedTexts();
+  readonly #questions: QuestionBox;
+  #typed: TypedText | null = null;
+  readonly #search: HistorySearch;
+  readonly #completer: Completer;
+  #turn: LiveTurnWriter | null = null;
+  #status: ChatStatus | null = null;
+  #partial = "";
+  #waiting: ((submission: Submission) => void) | null = null;
+  readonly #queue: Submission[] = [];
+  #interrupt: (() => void) | null = null;
+  #steering: Steering | null = null;
+  #interruptedAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(host: LiveHost, options: LiveViewOptions) {
+    const { output, history, find } = options;
+    this.#host = host;
+    this.#options = options;
+    this.#styles = createStyles(output.isColored);
+    this.#signs = signsOf(host.environment);
+    this.#marks = new ShellMarks(host);
+    this.#screen = new Screen(host.stdout, { draw: () => this.#draw(), isAscii: this.#signs.isAscii });
+    this.#questions = new QuestionBox({
+      screen: this.#screen,
+      styles: this.#styles,
+      signs: this.#signs,
+      typed: () => this.#typed,
+      onCancel: () => this.#stop(),
+    });
+    this.#search = new HistorySearch(history);
+    this.#completer = new Completer({
+      find,
+      styles: this.#styles,
+      signs: this.#signs,
+      typed: () => this.#typed,
+      onChange: () => this.#screen.invalidate(),
+    });
+    this.#input = openRawInput(host, () => this.#leave());
+    host.stdout.on("resize", this.#onResize);
+    host.signal.addEventListener("abort", this.#leave, { once: true });
+    this.#begin();
+    this.#screen.flush();
+    void this.#load();
+  }
+
+  async #load(): Promise<void> {
+    const { createKeyReader, createTypedText } = await import("./typed-text.ts");
+    this.#typed = createTypedText(() => this.#screen.mostRows);
+    this.#input.readTo(
+      createKeyReader(
+        (key) => this.#press(key),
+        (text) => this.#change((typed) => typed.paste(text)),
+      ),
+    );
+  }
+
+  read(): Promise<Submission> {
+    this.#screen.flush();
+    this.#marks.write("end");
+    const next = this.#queue.shift();
+    if (next !== undefined) {
+      if (next.kind === "text") this.#echo(next.text);
+      return Promise.resolve(next);
+    }
+    return new Promise((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+
+  say(text: string): void {
+    if (this.#turn === null) this.#screen.commit(this.#note(text));
+    else this.#turn.line(text);
+  }
+
+  showStatus(status: ChatStatus): void {
+    this.#status = status;
+    this.#screen.invalidate();
+  }
+
+  async showRecords(records: readonly StoredRecord[], earlier: number): Promise<void> {
+    const parts = { styles: this.#styles, signs: this.#signs, environment: this.#host.environment };
+    const [{ sessionRows }, options] = await Promise.all([import("./session-rows.ts"), markdownOptions(parts)]);
+    const rows = sessionRows(records, options, this.#screen.columns);
+    for (const record of records) this.#folded.take(record);
+    const shown = rows.slice(-Math.max(1, this.#screen.mostRows - redrawnBelow));
+    const isCut = earlier > 0 || shown.length < rows.length;
+    const note = earlier > 0 ? `${this.#signs.ellipsis} ${counted(earlier, "earlier record")}` : this.#signs.ellipsis;
+    this.#screen.commit([...(isCut ? ["", this.#styles.dim(note)] : []), ...shown]);
+  }
+
+  readonly ask: AskChange = (question, signal) => this.#questions.ask(question, signal);
+
+  onInterrupt(listener: (() => void) | null): void {
+    this.#interrupt = listener;
+  }
+
+  steerBy(steering: Steering | null): void {
+    this.#steering = steering;
+  }
+
+  giveBack(text: string): void {
+    this.#change((typed) => typed.setText([text, typed.text].filter((each) => each !== "").join("\n")));
+  }
+
+  turnWriter(): TurnWriter {
+    this.#turn = new LiveTurnWriter({
+      screen: this.#screen,
+      styles: this.#styles,
+      signs: this.#signs,
+      environment: this.#host.environment,
+      folded: this.#folded,
+      onFinish: () => (this.#turn = null),
+    });
+    return this.#turn;
+  }
+
+  suspend(): void {
+    this.#options.output.redirect(null);
+    this.#screen.suspend();
+    this.#host.stdout.write(modes.off);
+    this.#input.pause();
+  }
+
+  resume(): void {
+    this.#input.resume();
+    this.#begin();
+    this.#screen.resume();
+  }
+
+  close(): void {
+    this.suspend();
+    this.#host.stdout.off("resize", this.#onResize);
+    this.#host.signal.removeEventListener("abort", this.#leave);
+    this.#input.close();
+  }
+
+  #begin(): void {
+    this.#host.stdout.write(modes.on);
+    this.#options.output.redirect((text) => this.#print(text));
+  }
+
+  readonly #onResize = (): void => this.#screen.invalidate();
+  readonly #leave = (): void => this.#submit({ kind: "leave", code: interruptedExitCode });
+
+  /** Takes text of other writers: whole lines go above the region. */
+  #print(text: string): void {
+    const lines = `${this.#partial}${text}`.split("\n");
+    this.#partial = lines.pop() ?? "";
+    if (lines.length > 0) this.#screen.commit(lines);
+  }
+
+  #note(text: string): readonly string[] {
+    return wrapRows(terminalSafe(text), proseWidth(this.#screen.columns)).map(this.#styles.dim);
+  }
+
+  #echo(text: string): void {
+    const lines = terminalSafe(text).split("\n");
+    const rows = lines.map((line, index) => this.#styles.cyan(`${index === 0 ? prompt : indent}${line}`));
+    this.#screen.commit(["", ...this.#marks.input(rows)]);
+    this.#screen.flush();
+    this.#marks.write("output");
+  }
+
+  #draw(): Frame {
+    const bottom = this.#bottom();
+    const step = this.#turn?.frame(Math.max(1, this.#screen.mostRows - bottom.rows.length)) ?? {
+      finished: [],
+      open: [],
+    };
+    const partial = this.#partial === "" ? [] : [this.#partial];
+    const above = [...step.open, ...partial];
+    return {
+      finished: step.finished,
+      rows: [...above, ...bottom.rows],
+      caret: { row: above.length + bottom.caret.row, column: bottom.caret.column },
+    };
+  }
+
+  /** An empty row or the sign of life, a question, and the typed text below it. */
+  #bottom(): Region {
+    const own = this.#promptRows();
+    const status = [...this.#completer.rows(this.#screen.columns), ...this.#statusRows()];
+    const asked = this.#questions.region(this.#screen.mostRows - 1 - own.rows.length - status.length);
+    const activity = asked === null ? (this.#turn?.activity() ?? "") : "";
+    const above = [activity, ...(asked?.rows ?? [])];
+    const rows = [...above, ...own.rows, ...status];
+    if (asked !== null && !this.#questions.isAskingWhy)
+      return { rows, caret: { row: asked.caret.row + 1, column: asked.caret.column } };
+    return { rows, caret: { row: own.caret.row + above.length, column: own.caret.column } };
+  }
+
+  #statusRows(): readonly string[] {
+    if (this.#status === null) return [];
+    const waiting = this.#queue.filter(({ kind }) => kind === "text").length;
+    const steered = this.#steering?.count ?? 0;
+    const queued = [...(steered === 0 ? [] : [`${steered} steering`]), ...(waiting === 0 ? [] : [`${waiting} queued`])];
+    const states = [...queued, ...(this.#turn?.states() ?? []), ...this.#status.states];
+    return [this.#styles.dim(statusLine(this.#status, states, this.#screen.columns, this.#signs))];
+  }
+
+  #promptRows(): Region {
+    const label = this.#questions.isAskingWhy ? whyPrompt : prompt;
+    return promptRows(label, { typed: this.#typed, search: this.#search.open }, this.#screen.columns);
+  }
+
+  #press(key: TypedKey): void {
+    if (key.name !== "tab") this.#completer.close();
+    if (this.#questions.press(key)) return;
+    if (this.#search.press(key, (text) => this.#typed?.setText(text))) return this.#screen.invalidate();
+    switch (key.name) {
+      case "ctrl+c":
+        return this.#cancel();
+      case "ctrl+d":
+        if (this.#typed?.shown === "") return this.#submit({ kind: "leave", code: 0 });
+        break;
+      case "escape":
+        if (this.#waiting === null) this.#stop();
+        return;
+      case "alt+up":
+        return this.#takeNewestBack();
+      case "alt+enter":
+        if (this.#steer()) return;
+        break;
+      case "ctrl+z":
+        return this.#stopProcess();
+      case "tab":
+        return this.#completer.press();
+      case "ctrl+g":
+        return void this.#editElsewhere();
+      case "ctrl+o":
+        return this.#unfold();
+      case "ctrl+l":
+        return this.#screen.clear();
+      case "enter":
+        return this.#enter();
+      case "up":
+      case "down":
+        if (this.#recall(key.name)) return;
+        break;
+    }
+    this.#change((typed) => typed.press(key));
+  }
+
+  #stopProcess(): void {
+    if (this.#host.stopProcess === undefined) return;
+    this.suspend();
+    this.#host.stopProcess(() => this.resume());
+  }
+
+  async #editElsewhere(): Promise<void> {
+    const typed = this.#typed;
+    if (typed === null || this.#waiting === null) return;
+    this.suspend();
+    const edited = await this.#options.edit(typed.text).catch((error: unknown) => error as Error);
+    this.resume();
+    if (typeof edited === "string") this.#change(() => typed.setText(edited));
+    else this.say(`(${edited.message})`);
+  }
+
+  #unfold(): void {
+    const rows = this.#folded.unfold(this.#styles, this.#signs);
+    if (rows === null) this.say("(nothing more to show)");
+    else this.#screen.commit(rows);
+  }
+
+  #change(work: (typed: TypedText) => void): void {
+    if (this.#typed !== null) work(this.#typed);
+    this.#screen.invalidate();
+  }
+
+  #recall(direction: "up" | "down"): boolean {
+    const text = recalledText(direction, this.#typed, this.#options.history, this.#screen.columns - prompt.length);
+    if (text !== null) this.#change((typed) => typed.setText(text));
+    return text !== null;
+  }
+
+  #enter(): void {
+    const typed = this.#typed;
+    if (typed === null) return;
+    const { text, shown } = typed;
+    if (typed.submit()) {
+      this.#options.history.add(text);
+      this.#submit({ kind: "text", text }, shown);
+    }
+    this.#screen.invalidate();
+  }
+
+  /** Sends the typed text into the running turn. Returns false without a running turn. */
+  #steer(): boolean {
+    const [typed, steering] = [this.#typed, this.#steering];
+    if (typed === null || steering === null || this.#waiting !== null || typed.text.trim() === "") return false;
+    const { text } = typed;
+    // A command is for this program, and not for the model.
+    if (text.startsWith("/")) return false;
+    this.#options.history.add(text);
+    this.#change(() => typed.setText(""));
+    steering.send(text);
+    return true;
+  }
+
+  #takeNewestBack(): void {
+    if (this.#queue.length > 0) return this.#takeBack(1);
+    if (this.#steering?.takeBack() !== true && this.#steering?.isTaken === true) this.say("(already sent)");
+  }
+
+  #submit(submission: Submission, shown = ""): void {
+    const resolve = this.#waiting;
+    if (resolve === null) {
+      this.#queue.push(submission);
+      return;
+    }
+    this.#waiting = null;
+    if (submission.kind === "text") this.#echo(shown);
+    resolve(submission);
+  }
+
+  #cancel(): void {
+    const nowMs = performance.now();
+    const typed = this.#typed;
+    const isEmpty = typed === null || typed.shown === "";
+    const isSecond = nowMs - this.#interruptedAtMs < leaveWithinMs && isEmpty;
+    this.#interruptedAtMs = nowMs;
+    if (isSecond) this.#leave();
+    else if (this.#waiting === null) this.#stop();
+    else if (isEmpty) this.say("(Ctrl-C again leaves; so does /quit)");
+    else {
+      this.#screen.commit(this.#note(`${prompt}${typed.shown}`));
+      this.#change(() => typed.setText(""));
+      // Discarding a line does not count as the first Ctrl-C of two.
+      this.#interruptedAtMs = Number.NEGATIVE_INFINITY;
+    }
+  }
+
+  /** Cancels what runs. What waits behind it comes back to be edited. */
+  #stop(): void {
+    this.#takeBack(this.#queue.length);
+    this.#interrupt?.();
+  }
+
+  /** Puts the newest texts that wait before the typed one. */
+  #takeBack(count: number): void {
+    const typed = this.#typed;
+    const taken = count === 0 ? [] : this.#queue.splice(-count).filter((each) => each.kind === "text");
+    if (typed === null || taken.length === 0) return;
+    const texts = [...taken.map(({ text }) => text), typed.text].filter((text) => text !== "");
+    this.#change(() => typed.setText(texts.join("\n")));
+  }
+}

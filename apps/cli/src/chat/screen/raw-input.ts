@@ -1,0 +1,55 @@
+import { StringDecoder } from "node:string_decoder";
+import type { ReadStream } from "node:tty";
+import type { Host } from "../../host.ts";
+import type { KeyReader } from "./typed-text.ts";
+
+export interface RawInput {
+  /** Gives the keys to this reader; until then they wait. */
+  readTo(reader: KeyReader): void;
+  /** Ends raw mode for a while; what is typed meanwhile is read by others. */
+  pause(): void;
+  resume(): void;
+  close(): void;
+}
+
+/** Puts the terminal in raw mode at once, so that no key is lost while the editor loads. */
+export function openRawInput({ stdin }: Pick<Host, "stdin">, onEnd: () => void): RawInput {
+  const decoder = new StringDecoder("utf8");
+  let reader: KeyReader | null = null;
+  let waiting = "";
+  const onData = (chunk: Buffer | string): void => {
+    const text = typeof chunk === "string" ? chunk : decoder.write(chunk);
+    if (reader === null) waiting += text;
+    else reader.take(text);
+  };
+  const setRaw = (isRaw: boolean): void => {
+    (stdin as Partial<ReadStream>).setRawMode?.(isRaw);
+  };
+  const resume = (): void => {
+    setRaw(true);
+    stdin.on("data", onData);
+    stdin.resume();
+  };
+  const pause = (): void => {
+    stdin.off("data", onData);
+    setRaw(false);
+    stdin.pause();
+  };
+  stdin.on("end", onEnd);
+  resume();
+  return {
+    readTo: (given) => {
+      reader = given;
+      const early = waiting;
+      waiting = "";
+      if (early !== "") given.take(early);
+    },
+    pause,
+    resume,
+    close: () => {
+      stdin.off("end", onEnd);
+      pause();
+      reader?.close();
+    },
+  };
+}

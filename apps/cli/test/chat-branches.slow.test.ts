@@ -1,0 +1,81 @@
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createProviderSimulator } from "@throughline/testing";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { sentBody, temporaryDirectory, saidIn } from "./harness.ts";
+import { rowOf, screenOf } from "./screens.ts";
+import { runInTerminal, say, type Terminal } from "./terminal.ts";
+
+let directory = temporaryDirectory();
+beforeEach(() => {
+  directory = temporaryDirectory();
+});
+afterEach(() => directory.remove());
+
+const columns = 100;
+const row = (terminal: Terminal, wanted: RegExp): Promise<string> => rowOf(terminal, wanted, columns);
+
+function chat(url: string, environment: Readonly<Record<string, string>> = {}): Terminal {
+  return runInTerminal(directory.path, ["chat", "--key", "k", "--model", "anthropic/claude-opus-5"], {
+    columns,
+    environment: { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: url, ...environment },
+  });
+}
+
+it("goes back, forks, searches, exports and counts in a conversation", async () => {
+  await using provider = createProviderSimulator({ fallback: () => "A reply about otters." });
+  await provider.start();
+  await using terminal = chat(provider.url);
+  await terminal.waitForPrompt();
+  for (const text of ["first", "second", "third"]) await say(terminal, text);
+
+  terminal.write("/rewind 2\r");
+  await terminal.waitFor("Goes: 4 messages, 0 changes of files (files stay as they are). Rewind? [y/N] ");
+  await say(terminal, "n");
+  await row(terminal, /^Nothing was changed\.$/);
+  expect(await saidIn(directory.path, "k")).toEqual(["first", "second", "third"]);
+  terminal.write("/rewind 2\r");
+  await terminal.waitFor("Rewind? [y/N] ");
+  await say(terminal, "y");
+  await row(terminal, /^> second$/);
+  await say(terminal, " again");
+  expect(await saidIn(directory.path, "k")).toEqual(["first", "second again"]);
+  expect(JSON.stringify(sentBody(provider.requests.at(-1))["messages"])).not.toContain("third");
+
+  await say(terminal, "/fork 1");
+  await row(terminal, /^Forked\. You are in k-fork; the other is k\.$/);
+  await row(terminal, /^> second again$/);
+  await say(terminal, ", elsewhere");
+  expect(await saidIn(directory.path, "k-fork")).toEqual(["first", "second again, elsewhere"]);
+  expect(await saidIn(directory.path, "k")).toEqual(["first", "second again"]);
+
+  await say(terminal, "/search otters");
+  expect(terminal.text()).toMatch(/#\d+ assistant: A reply about otters\./);
+  await say(terminal, "/usage");
+  await row(terminal, /claude-opus-5 +\d/);
+  await say(terminal, "/export notes.md");
+  expect(readFileSync(join(directory.path, "notes.md"), "utf8")).toContain("second again, elsewhere");
+  await say(terminal, "/export notes.md");
+  await row(terminal, /^error: .+notes\.md/);
+});
+
+it("opens the typed text in the person's editor, and keeps it when the editor fails", async () => {
+  await using provider = createProviderSimulator({});
+  await provider.start();
+  const editor = join(directory.path, "editor.sh");
+  writeFileSync(
+    editor,
+    '#!/bin/sh\nif grep -q fail "$2"; then exit 3; fi\nstat -c %a "$2" > mode\nprintf "edited\\ntwice" > "$2"\n',
+  );
+  chmodSync(editor, 0o700);
+  await using terminal = chat(provider.url, { EDITOR: `${editor} --wait` });
+  await terminal.waitForPrompt();
+  terminal.write("draft\u0007");
+  await row(terminal, /^> edited$/);
+  await row(terminal, /^ {2}twice$/);
+  expect(readFileSync(join(directory.path, "mode"), "utf8")).toBe("600\n");
+  terminal.write(" fail\u0007");
+  await row(terminal, /^\(The editor .+ ended with 3\. The text is as before\.\)$/);
+  expect(await screenOf(terminal, columns)).toContain("  twice fail");
+  expect(readdirSync(directory.path).filter((name) => name.startsWith("edited-"))).toEqual([]);
+});

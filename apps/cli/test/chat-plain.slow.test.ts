@@ -1,0 +1,148 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { binPath, sourceCondition, temporaryDirectory } from "./harness.ts";
+import { rowOf, screenOf } from "./screens.ts";
+import { runInTerminal, type Terminal } from "./terminal.ts";
+
+let directory = temporaryDirectory();
+let tmuxSocket: string | null = null;
+beforeEach(() => {
+  directory = temporaryDirectory();
+});
+afterEach(() => {
+  if (tmuxSocket !== null) spawnSync("tmux", ["-S", tmuxSocket, "kill-server"]);
+  tmuxSocket = null;
+  directory.remove();
+});
+
+const reply = "The **first** paragraph.\n\nThe second one.";
+
+async function answering(): Promise<ProviderSimulator> {
+  writeFileSync(join(directory.path, "note.txt"), "one\n");
+  const read = { type: "tool-call", id: "call_1", name: "read", input: { path: "note.txt" } } as const;
+  const provider = createProviderSimulator({
+    replies: [{ kind: "answer", content: [{ type: "text", text: "I look." }, read] }],
+    fallback: () => reply,
+  });
+  await provider.start();
+  return provider;
+}
+
+function chat(url: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Terminal {
+  return runInTerminal(directory.path, ["chat", "--key", "k", "--model", "anthropic/claude-opus-5", ...args], {
+    environment: { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: url, ...environment },
+  });
+}
+
+describe("a conversation for a screen reader", () => {
+  it.each([
+    ["--plain", ["--plain"], {}],
+    ["ACCESSIBLE", [], { ACCESSIBLE: "1" }],
+    ["the setting", [], { THROUGHLINE_PLAIN: "true" }],
+    ["TERM=dumb", [], { TERM: "dumb" }],
+  ] as const)("is printed in whole paragraphs, with %s", async (_, args, environment) => {
+    await using provider = await answering();
+    await using terminal = chat(provider.url, args, environment);
+    await terminal.waitFor("> ");
+    terminal.write("look\r");
+    await terminal.waitFor(/assistant:\nI look\.\ntool: read note\.txt \(4 B, \d+ ms\)\n/);
+    await terminal.waitFor("assistant:\nThe **first** paragraph.\nThe second one.\n\u0007done, ");
+    await terminal.waitFor("> ");
+    const raw = terminal.raw();
+    expect(raw).toContain("\u0007");
+    // oxlint-disable-next-line no-control-regex -- movements of the cursor are what must not be there
+    expect(raw).not.toMatch(/\u001b\[[\d;]*[A-HJKfsu]|\u001b[78M]|[⠋⠙⠹⠸⠼⠴⠦⠧●▮▯]/);
+    terminal.write("/quit\r");
+    expect(await terminal.exitCode()).toBe(0);
+  });
+
+  it("is not that with ACCESSIBLE=0", async () => {
+    await using provider = await answering();
+    await using terminal = chat(provider.url, [], { ACCESSIBLE: "0" });
+    await terminal.waitForPrompt();
+    await rowOf(terminal, /^New session · /);
+  });
+});
+
+describe("a terminal without UTF-8", () => {
+  it("shows signs of ASCII only, in the status line, for tools, in cuts and in a question", async () => {
+    const text = `${"x".repeat(200)}\n`;
+    const write = { type: "tool-call", id: "call_1", name: "write", input: { path: "a.txt", content: text } } as const;
+    await using provider = createProviderSimulator({
+      replies: [
+        { kind: "answer", content: [{ type: "text", text: "- one\n\n| a | b |\n| - | - |\n| 1 | 2 |\n" }, write] },
+      ],
+      fallback: () => "Done here.",
+    });
+    await provider.start();
+    await using terminal = chat(provider.url, [], { LC_ALL: "C", NO_COLOR: "1" });
+    await terminal.waitForPrompt();
+    terminal.write("write it\r");
+    await rowOf(terminal, /^\* write a\.txt/);
+    await rowOf(terminal, /^ {2}1 \+ x+\.(\.\.)?$/);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    terminal.write("y");
+    await rowOf(terminal, /Done here/);
+    await rowOf(terminal, / \| anthropic\/claude-opus-5 \| [.#]{5} \d+ %/);
+    expect(await screenOf(terminal)).toEqual(expect.arrayContaining([expect.stringMatching(/^\* write a\.txt \(/)]));
+    // oxlint-disable-next-line no-control-regex -- the range of ASCII
+    expect(terminal.text()).not.toMatch(/[^\u0000-\u007f]/);
+    // oxlint-disable-next-line no-control-regex -- colors are what must not be there
+    expect(terminal.raw()).not.toMatch(/\u001b\[[\d;]*m/);
+  });
+});
+
+describe("Ctrl-Z without a shell that could continue the job", () => {
+  it("changes nothing", async () => {
+    await using provider = await answering();
+    await using terminal = chat(provider.url, []);
+    await terminal.waitForPrompt();
+    terminal.write("half a sen");
+    await rowOf(terminal, /^> half a sen$/);
+    terminal.write("\u001a");
+    terminal.write("tence");
+    await rowOf(terminal, /^> half a sentence$/);
+    terminal.write("\r");
+    await rowOf(terminal, /The second one\./);
+  });
+});
+
+const hasTmux = spawnSync("tmux", ["-V"]).status === 0 && existsSync("/bin/bash");
+
+describe.skipIf(!hasTmux)("Ctrl-Z", () => {
+  it.each([[""], ["--plain"]])("stops the job, and fg shows what was typed %s", async (flag) => {
+    tmuxSocket = join(directory.path, "tmux");
+    const socket = tmuxSocket;
+    const tmux = (...args: readonly string[]): string =>
+      execFileSync("tmux", ["-u", "-S", socket, ...args], { encoding: "utf8" });
+    const home = directory.path;
+    const environment = `env -i PATH='${process.env["PATH"] ?? ""}' HOME='${home}' THROUGHLINE_HOME='${home}' TERM=tmux-256color LANG=C.UTF-8 PS1='shell: '`;
+    tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", home, `${environment} bash --norc -i`);
+    const screen = (): string => tmux("capture-pane", "-p", "-J");
+    const until = (wanted: RegExp) => expect.poll(screen, { timeout: 60_000 }).toMatch(wanted);
+    await until(/shell: /);
+    tmux(
+      "send-keys",
+      "-l",
+      `'${process.execPath}' ${sourceCondition} '${binPath}' chat --key k --model offline ${flag}`,
+    );
+    tmux("send-keys", "Enter");
+    await until(/^> $/m);
+    tmux("send-keys", "-l", "half a sen");
+    await until(/^> half a sen$/m);
+    tmux("send-keys", "C-z");
+    await until(/Stopped[^\n]*\n(?:.*\n)*?shell:/);
+    tmux("send-keys", "-l", "echo it is mine");
+    tmux("send-keys", "Enter");
+    await until(/^it is mine$/m);
+    tmux("send-keys", "-l", "fg");
+    tmux("send-keys", "Enter");
+    await expect.poll(() => screen().split("it is mine\n").at(-1), { timeout: 60_000 }).toMatch(/^> half a sen$/m);
+    tmux("send-keys", "-l", "tence");
+    tmux("send-keys", "Enter");
+    await until(/understand "half a sentence"/);
+  });
+});

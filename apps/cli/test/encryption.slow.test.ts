@@ -1,0 +1,198 @@
+import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { sessionRef } from "@throughline/core";
+import { openEncryption } from "@throughline/encryption";
+import { beginErasure } from "@throughline/encryption/internal";
+import { createSqliteStore } from "@throughline/store-sqlite";
+import { afterAll, describe, expect, it } from "vitest";
+import { objects, runHere, type Run, temporaryDirectory } from "./harness.ts";
+
+const directory = temporaryDirectory();
+afterAll(() => directory.remove());
+
+const planted = "zebrafish";
+const draft = `${JSON.stringify({ type: "message", message: { role: "user", content: `a ${planted} swims` } })}\n`;
+
+interface Home {
+  readonly path: string;
+  run(args: readonly string[], options?: Parameters<typeof runHere>[2]): Promise<Run>;
+}
+
+function newHome(name: string): Home {
+  const path = join(directory.path, name);
+  mkdirSync(path);
+  return { path, run: (args, options) => runHere(path, args, options) };
+}
+
+/** A home whose stores are encrypted. */
+async function encryptedHome(name: string): Promise<Home & { readonly recoveryKey: string }> {
+  const home = newHome(name);
+  const { code, stdout } = await home.run(["encryption", "init", "--main-key", "file:main.key"]);
+  expect(code).toBe(0);
+  const settings = { encryption: { keyring: "keys.db", mainKey: "file:main.key" } };
+  writeFileSync(join(home.path, "config.json"), JSON.stringify(settings));
+  return { ...home, recoveryKey: stdout.trim() };
+}
+
+function filesWith(folder: string, word: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
+    const path = join(folder, name);
+    return statSync(path).isFile() && readFileSync(path, "latin1").includes(word);
+  });
+}
+
+describe("an encrypted store of the command line", () => {
+  it("holds no text, and opens with the main key or the recovery key, and to a list without them", async () => {
+    const { path, run, recoveryKey } = await encryptedHome("keys");
+    expect(recoveryKey).toMatch(/^(?:[0-9A-Z]{5}-){10}[0-9A-Z]{5}$/);
+    expect(filesWith(path, recoveryKey)).toEqual([]);
+    expect(await run(["encryption", "init"])).toMatchObject({ code: 1, stdout: "" });
+    await run(["append", "notes"], { stdin: draft });
+    expect((await run(["chat", "--once", planted, "--key", "talk", "--model", "offline"])).code).toBe(0);
+    expect(filesWith(path, planted)).toEqual([]);
+    for (const args of [
+      ["show", "notes"],
+      ["search", planted],
+      ["mcp", "--help"],
+    ])
+      expect((await run(args)).code, args[0]).toBe(0);
+    expect((await run(["show", "notes"])).stdout).toContain(planted);
+    expect((await run(["doctor"])).code).toBe(0);
+
+    renameSync(join(path, "main.key"), join(path, "away.key"));
+    const listed = objects((await run(["sessions", "--json"])).stdout).slice(0, -1);
+    expect(listed).toMatchObject([
+      { key: "talk", label: "encrypted" },
+      { key: "notes", label: "encrypted", recordCount: 1 },
+    ]);
+    for (const args of [["show", "notes"], ["append", "notes"], ["doctor"], ["search", planted]]) {
+      const refused = await run([...args, "--json"], { stdin: draft });
+      expect(refused.code, args[0]).toBe(1);
+      expect(objects(refused.stderr).at(-1), args[0]).toMatchObject({ code: "MAIN_KEY_WRONG" });
+    }
+    const environment = { THROUGHLINE_ENCRYPTION_MAIN_KEY: "env:RECOVERY", RECOVERY: recoveryKey };
+    expect((await run(["show", "notes"], { environment })).stdout).toContain(planted);
+  });
+
+  it("is not mistaken for a plain one, and a plain one is copied into it", async () => {
+    const { path, run } = await encryptedHome("copied");
+    await run(["append", "notes", "--store", "sqlite:plain.db?encrypted=0"], { stdin: draft });
+    const refused = await run(["sessions", "--store", "sqlite:plain.db", "--json"]);
+    expect(objects(refused.stderr).at(-1)).toMatchObject({
+      code: "CODEC_FAILED",
+      message: "The store is not encrypted, and encryption.keyring is set.",
+    });
+    const copy = [
+      "copy",
+      "--all",
+      "--all-agents",
+      "--store",
+      "sqlite:plain.db?encrypted=0",
+      "--to-store",
+      "sqlite:new.db",
+    ];
+    expect((await run(copy)).stdout).toContain("imported");
+    expect((await run(copy)).stdout).toContain("unchanged");
+    expect((await run(["show", "notes", "--store", "sqlite:new.db"])).stdout).toContain(planted);
+    expect(filesWith(path, planted).filter((name) => !name.startsWith("plain.db"))).toEqual([]);
+    const plain = await run(["show", "notes", "--store", "sqlite:new.db?encrypted=0", "--json"]);
+    expect(objects(plain.stderr).at(-1)).toMatchObject({ code: "CODEC_FAILED", message: "The store is encrypted." });
+  });
+});
+
+describe("delete --shred", () => {
+  it("erases sessions in backups, too, and leaves a proof that `encryption check` accepts", async () => {
+    const { path, run } = await encryptedHome("shredded");
+    for (const key of ["agent:main:web:direct:ada", "agent:main:web:direct:bob"])
+      await run(["append", key], { stdin: draft });
+    await run(["backup", "backup.db"]);
+    const asked = await run(["delete", "agent:main:web:direct:ada", "--shred", "--proof", "proof.json"]);
+    expect(asked).toMatchObject({ code: 2 });
+    const erased = await run([
+      "delete",
+      "--user",
+      "agent:main:web:direct:ada",
+      "--shred",
+      "--proof",
+      "proof.json",
+      "--yes",
+    ]);
+    expect(erased).toMatchObject({ code: 0 });
+    expect(erased.stderr).toContain("1 key destroyed");
+    expect(await run(["encryption", "check", "proof.json"])).toMatchObject({ code: 0 });
+    const proof = JSON.parse(readFileSync(join(path, "proof.json"), "utf8")) as object;
+    writeFileSync(join(path, "other.json"), JSON.stringify({ ...proof, reason: "another" }));
+    expect(await run(["encryption", "check", "other.json"])).toMatchObject({ code: 3, stdout: "not valid\n" });
+    expect(objects((await run(["encryption", "--json"])).stdout)).toMatchObject([
+      { kind: "encryption", keys: 1, destroyedKeys: 1, unfinishedErasures: 0 },
+    ]);
+
+    const backup = ["--store", "sqlite:backup.db"];
+    const { stdout } = await run(["sessions", ...backup]);
+    expect(stdout).toContain("erased on ");
+    expect((await run(["show", "agent:main:web:direct:bob", ...backup])).stdout).toContain(planted);
+    const gone = await run(["show", "agent:main:web:direct:ada", ...backup, "--json"]);
+    expect(objects(gone.stderr).at(-1)).toMatchObject({ details: { reason: "KEY_DESTROYED" } });
+
+    const single = await run(["delete", "agent:main:web:direct:bob", "--shred", "--yes", "--json"]);
+    expect(objects(single.stdout)).toMatchObject([{ kind: "removed", proof: { keyIds: [expect.any(String)] } }]);
+  });
+
+  it("that was interrupted is completed by the next command that writes", async () => {
+    const { path, run } = await encryptedHome("interrupted");
+    await run(["append", "notes"], { stdin: draft });
+    const key = Buffer.from(readFileSync(join(path, "main.key"), "utf8"), "base64");
+    const codec = await openEncryption({ keyring: join(path, "keys.db"), mainKey: { key } });
+    const store = createSqliteStore({ path: join(path, "sessions.db"), codec });
+    await beginErasure(store, codec, [sessionRef({ key: "notes" })], { reason: "request 1" });
+    await store.close();
+    codec.close();
+    expect((await run(["append", "other"], { stdin: draft })).code).toBe(0);
+    expect(objects((await run(["sessions", "--json"])).stdout)).toMatchObject([{ key: "other" }, { kind: "end" }]);
+    expect(objects((await run(["encryption", "--json"])).stdout)).toMatchObject([
+      { keys: 1, destroyedKeys: 1, unfinishedErasures: 0 },
+    ]);
+  });
+
+  it("is refused for a plain store, and destroys no key when the session stays", async () => {
+    const plain = newHome("plain");
+    await plain.run(["append", "notes"], { stdin: draft });
+    expect(await plain.run(["delete", "notes", "--shred", "--yes"])).toMatchObject({ code: 2 });
+    const { run } = await encryptedHome("kept");
+    await run(["append", "notes"], { stdin: draft });
+    expect(await run(["delete", "agent:main:main", "--shred", "--yes"])).toMatchObject({ code: 1 });
+    expect(await run(["delete", "other", "--shred", "--yes"])).toMatchObject({ code: 1 });
+    expect((await run(["show", "notes"])).stdout).toContain(planted);
+  });
+});
+
+describe("encryption rotate", () => {
+  it("replaces the main key and the recovery key", async () => {
+    const { run, recoveryKey } = await encryptedHome("rotated");
+    await run(["append", "notes"], { stdin: draft });
+    const { code, stdout } = await run(["encryption", "rotate", "--new-main-key", "file:new.key", "--yes"]);
+    expect(code).toBe(0);
+    expect(stdout).not.toContain(recoveryKey);
+    expect((await run(["show", "notes"])).code).toBe(1);
+    const environment = { THROUGHLINE_ENCRYPTION_MAIN_KEY: "file:new.key" };
+    expect((await run(["show", "notes"], { environment })).stdout).toContain(planted);
+  });
+});
+
+describe.each(["jsonl:files", "sqlite:one.db"])("the encryption of %s", (store) => {
+  it("is the same for the whole store: another setting reads and writes nothing", async () => {
+    const { path, run } = await encryptedHome(store.replace(":", "-"));
+    expect((await run(["append", "a", "--store", `${store}-coded`], { stdin: draft })).code).toBe(0);
+    expect((await run(["append", "a", "--store", `${store}-plain?encrypted=0`], { stdin: draft })).code).toBe(0);
+    for (const url of [`${store}-coded?encrypted=0`, `${store}-plain`])
+      for (const args of [["sessions"], ["show", "a"], ["append", "b"], ["append", "a"], ["doctor"]]) {
+        const refused = await run([...args, "--store", url, "--json"], { stdin: draft });
+        expect([url, args[0], refused.code]).toEqual([url, args[0], 1]);
+        expect(objects(refused.stderr).at(-1)).toMatchObject({ code: "CODEC_FAILED" });
+      }
+    const source = ["--all", "--all-agents", "--store", `${store}-plain?encrypted=0`];
+    expect((await run(["copy", ...source, "--to-store", `${store}-copied`])).code).toBe(0);
+    expect((await run(["show", "a", "--store", `${store}-copied`])).stdout).toContain(planted);
+    expect(filesWith(path, planted).filter((name) => !name.includes("plain"))).toEqual([]);
+  });
+});
