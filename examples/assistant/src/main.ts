@@ -9,7 +9,7 @@ const [question, path = "sessions.db"] = process.argv.slice(2);
 const store = createSqliteStore({ path });
 const sessions = createSessions({
   store,
-  model: anthropic(process.env["MODEL"] ?? "claude-sonnet-4-5"),
+  model: anthropic(process.env["MODEL"] ?? "claude-sonnet-5"),
   system: "You answer briefly.",
 });
 const session = await sessions.open("home");

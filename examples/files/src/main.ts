@@ -20,16 +20,13 @@ const mediaTypes: Readonly<Record<string, string>> = {
   ".txt": "text/plain",
 };
 const store = createSqliteStore({ path: SESSIONS });
-const model = anthropic("claude-sonnet-4-5", { apiKey, ...(baseUrl === undefined ? {} : { baseUrl }) });
+const model = anthropic("claude-sonnet-5", { apiKey, baseUrl });
 const sessions = createSessions({ store, model });
 try {
   const name = basename(path);
   const mediaType = mediaTypes[extname(name).toLowerCase()];
   // The stream is read no faster than the store keeps it, so a file of 100 MB needs no memory of 100 MB.
-  const file = await sessions.files.put(createReadStream(path), {
-    name,
-    ...(mediaType === undefined ? {} : { mediaType }),
-  });
+  const file = await sessions.files.put(createReadStream(path), { name, mediaType });
   const session = await sessions.open("files");
   const text = words.join(" ") || "What is in the file?";
   const turn = await session.runTurn([{ type: "text", text }, file.block]);

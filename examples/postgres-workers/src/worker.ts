@@ -13,7 +13,7 @@ const name = process.argv[2] ?? `worker ${process.pid}`;
 const leaseMs = Number(process.env["LEASE_MS"] ?? 30_000);
 const queue = await createQueue(url, leaseMs);
 const store = createPostgresStore({ url });
-const sessions = createSessions({ store, model: anthropic(process.env["MODEL"] ?? "claude-sonnet-4-5"), leaseMs });
+const sessions = createSessions({ store, model: anthropic(process.env["MODEL"] ?? "claude-sonnet-5"), leaseMs });
 const stopped = new AbortController();
 process.once("SIGTERM", () => stopped.abort());
 

@@ -77,7 +77,7 @@ describe.skipIf(!isHere)(`workers on PostgreSQL${isHere ? "" : `: needs PostgreS
     await closed;
     delayMs = 1;
     for (const user of users) {
-      await expect.poll(() => answered.get(`${user}-${rounds}`), { timeout: 30_000 }).toBe("two");
+      await expect.poll(() => answered.get(`${user}-${rounds}`)).toBe("two");
     }
     for (const user of users) {
       const pages = await Array.fromAsync(

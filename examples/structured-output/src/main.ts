@@ -8,7 +8,7 @@ import { createSqliteStore } from "@throughline/store-sqlite";
 import { readLetter } from "./read-letter.ts";
 
 const store = createSqliteStore({ path: process.env["DATABASE"] ?? "letters.db" });
-const sessions = createSessions({ store, model: anthropic(process.env["MODEL"] ?? "claude-sonnet-4-5") });
+const sessions = createSessions({ store, model: anthropic(process.env["MODEL"] ?? "claude-sonnet-5") });
 try {
   const session = await sessions.open("letters");
   const letter = await readLetter(session, await text(process.stdin));

@@ -39,7 +39,7 @@ async function isAllowed(text: string): Promise<boolean> {
 const store = createSqliteStore({ path });
 const sessions = createSessions({
   store,
-  model: anthropic(process.env["MODEL"] ?? "claude-sonnet-4-5"),
+  model: anthropic(process.env["MODEL"] ?? "claude-sonnet-5"),
   tools: [findOrder, refund],
   approveTool: async (call) => {
     const amount = Number(call.arguments["amount"] ?? 0);

@@ -1,6 +1,6 @@
 // A web chat: one session per user, answers as they are written, and a conversation that is there again after a reload,
 // with the answer that is being written. A user edits a question, asks for another answer, switches between the
-// versions, and allows or refuses what a tool would do.
+// versions, sends files, and allows or refuses what a tool would do.
 // ANTHROPIC_API_KEY=… COOKIE_SECRET=… npm start
 import { randomBytes, randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const store = createSqliteStore({ path: process.env["SESSIONS"] ?? "sessions.db"
 const inputSchema = { type: "object", properties: { order: { type: "string" } }, required: ["order"] };
 const sessions = createSessions({
   store,
-  model: anthropic(process.env["MODEL"] ?? "claude-sonnet-4-5"),
+  model: anthropic(process.env["MODEL"] ?? "claude-sonnet-5"),
   tools: [
     {
       definition: { name: "refund", description: "Pays an order back.", inputSchema },
@@ -28,6 +28,7 @@ const sessions = createSessions({
   ],
   approveTool: () => ({ wait: {} }), // the user decides on the page, now or after a restart
 });
+type Shown = Awaited<ReturnType<Session["transcript"]>>["messages"][number]["content"][number];
 const page = readFileSync(new URL("page.html", import.meta.url), "utf8");
 
 /** The session key of the user whose signed cookie came: nobody can name that of another. */
@@ -81,7 +82,24 @@ function respond(context: Context, stream: TurnStream | AttachedTurn): Response 
 const app = new Hono();
 app.get("/", (context) => context.html(page));
 
+/** Keeps a file as it arrives. A question names it; its bytes are sent with every request of the session. */
+app.post("/files", async (context) => {
+  const mediaType = context.req.header("content-type") ?? "application/octet-stream";
+  const name = context.req.query("name") || "file";
+  const { id } = await sessions.files.put(context.req.raw.body ?? new Blob([]), {
+    mediaType,
+    name,
+    maxBytes: 20_000_000,
+  });
+  return context.json({ fileId: id, mediaType, name });
+});
+
 app.use(bodyLimit({ maxSize: 65_536 }));
+
+function textOf(block: Shown): string {
+  if (block.type === "text") return block.text;
+  return block.type === "file" ? ` [${block.name ?? "file"}]` : "";
+}
 
 app.get("/messages", async (context) => {
   await using session = await sessionOf(context);
@@ -89,7 +107,7 @@ app.get("/messages", async (context) => {
   const texts = messages.map(({ recordId, role, content, branches = null }) => ({
     recordId,
     role,
-    text: content.map((block) => (block.type === "text" ? block.text : "")).join(""),
+    text: content.map(textOf).join(""),
     branches, // { position: 2, count: 3 } of a message with other versions
   }));
   const isContinued = (at: number): boolean => "isContinued" in (messages[at] ?? {}); // nobody typed what follows it
@@ -108,8 +126,11 @@ app.get("/turn", async (context) => {
 app.post("/turns", async (context) => {
   const message = await readTexts(context, "text", "id");
   if (message === null) return context.json({ error: "text and id, the id of the message, are needed" }, 400);
-  const { text, id } = message;
-  return answer(context, (session) => session.streamTurn(text, { idempotencyKey: id })); // sent again, it is answered once
+  const { text, id, fileId, mediaType, name } = message as typeof message &
+    Readonly<Record<string, string | undefined>>;
+  const file = { type: "file", fileId, mediaType, name };
+  const content = fileId === undefined ? text : [{ type: "text", text }, file];
+  return answer(context, (session) => session.streamTurn(content, { idempotencyKey: id })); // sent again, it is answered once
 });
 
 app.post("/edits", async (context) => {
@@ -139,7 +160,10 @@ app.post("/switches", async (context) => {
   return context.body(null, 204);
 });
 
-const statuses: ReadonlyMap<unknown, 404 | 409> = new Map([
+const statuses: ReadonlyMap<unknown, 400 | 404 | 409 | 413> = new Map([
+  ["INPUT_INVALID", 400],
+  ["FILE_NOT_FOUND", 404],
+  ["FILE_TOO_LARGE", 413],
   ["RECORD_NOT_FOUND", 404],
   ["SESSION_BUSY", 409],
 ]);

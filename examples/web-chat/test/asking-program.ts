@@ -9,7 +9,7 @@ import { createSqliteStore } from "@throughline/store-sqlite";
 const [path = "", key = ""] = process.argv.slice(2);
 const sessions = createSessions({
   store: createSqliteStore({ path }),
-  model: anthropic("claude-sonnet-4-5"),
+  model: anthropic("claude-sonnet-5"),
   tools: [
     {
       definition: { name: "refund", description: "Pays an order back.", inputSchema: { type: "object" } },

@@ -55,6 +55,10 @@ class User {
     return response;
   }
 
+  put(name: string, type: string, bytes: Uint8Array): Promise<Response> {
+    return this.#fetch(`/files?name=${name}`, { method: "POST", body: new Blob([Uint8Array.from(bytes)], { type }) });
+  }
+
   turn(text: unknown, id: unknown): Promise<Response> {
     return this.send(JSON.stringify({ text, id }));
   }
@@ -144,7 +148,7 @@ describe("the web chat", () => {
       expect(await ada.messages()).toEqual([]);
       const left = await ada.turn("Will you finish?", "a1");
       await left.body?.cancel();
-      await expect.poll(() => ada.messages(), { timeout: 5000 }).toEqual(["Will you finish?", "Answer 1 to all."]);
+      await expect.poll(() => ada.messages()).toEqual(["Will you finish?", "Answer 1 to all."]);
       const broken = (await ada.turn("And now?", "a2")).body?.getReader();
       for (let heard = ""; !heard.includes("text.delta");)
         heard += new TextDecoder().decode((await broken?.read())?.value);
@@ -161,6 +165,19 @@ describe("the web chat", () => {
       expect(provider.refusals).toEqual([]);
     },
   );
+
+  it("sends a file with a question, and shows its name", { tags: ["slow"] }, async () => {
+    const user = new User();
+    const pdf = Buffer.from("%PDF-1.7 report");
+    const put = await user.put("report.pdf", "application/pdf", pdf);
+    expect(put.status).toBe(200);
+    const file = (await put.json()) as { readonly fileId: string };
+    await (await user.send(JSON.stringify({ text: "What is in it?", id: "m1", ...file }))).text();
+    expect(JSON.stringify(provider.requests.at(-1)?.body)).toContain(pdf.toString("base64"));
+    expect((await user.page()).messages[0]?.text).toBe("What is in it? [report.pdf]");
+    const gone = JSON.stringify({ text: "And this?", id: "m2", ...file, fileId: "0".repeat(64) });
+    expect(await (await user.send(gone)).text()).toContain("turn.failed");
+  });
 
   it("edits a question, answers again, and switches between the versions", { tags: ["slow"] }, async () => {
     const ada = new User();

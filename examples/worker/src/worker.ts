@@ -36,7 +36,7 @@ export default {
     try {
       const store = await openHttpStore({ url: env.THROUGHLINE_URL, token: env.THROUGHLINE_TOKEN });
       const baseUrl = env.ANTHROPIC_BASE_URL === undefined ? {} : { baseUrl: env.ANTHROPIC_BASE_URL };
-      const model = anthropic("claude-sonnet-4-5", { apiKey: env.ANTHROPIC_API_KEY, ...baseUrl });
+      const model = anthropic("claude-sonnet-5", { apiKey: env.ANTHROPIC_API_KEY, ...baseUrl });
       const sessions = createSessions({ store, model });
       const session = await sessions.open(name);
       if (session.interruptedTurn !== null) await session.resume(); // an isolate that was ended left it
