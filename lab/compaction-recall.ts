@@ -107,7 +107,7 @@ function seededPoints(
     });
 }
 
-function texts(messages: readonly NeutralMessage[]): string {
+export function texts(messages: readonly NeutralMessage[]): string {
   return messages.map((message) => textOf(message)).join("\n");
 }
 
@@ -309,7 +309,7 @@ export async function measureRecall(folder: string, seed: number): Promise<Recal
 }
 
 /** What a request would begin with after a compaction at the point. */
-function summarizedAt(
+export function summarizedAt(
   point: CutPoint,
   measure: TokenMeasure,
 ): {

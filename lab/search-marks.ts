@@ -1,17 +1,20 @@
 // Search marks: for how many questions, whose answer stands in a known place, `memory_search` shows that place among the
 // first 1 and 5. A place counts when its episode holds a record that the question names. FOLDER has `locomo10.json` of
 // LoCoMo, `beam/N/` of BEAM's 100K part and `filler/*.json`, chats of another part. Stores stay in FOLDER/stores for the next
-// run. `--against` gives the paired difference to the outcomes of another state of the code.
-// node --conditions=@throughline/source lab/search-marks.ts locomo FOLDER [--together] [--records 200000] [--every 3] [--out FILE] [--against FILE]
+// run. `--against` gives the paired difference to the outcomes of another state of the code. `--grouped` asks as
+// `throughline search` does: a place is a session, and counts when one of its three hits is a record that the question names.
+// node --conditions=@throughline/source lab/search-marks.ts locomo FOLDER [--together] [--records 200000] [--every 3] [--grouped] [--out FILE] [--against FILE]
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { sessionRef, type SessionStore } from "../packages/core/src/index.ts";
+import { HitGroups } from "../packages/core/src/internal.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { createMemorySearchTool, type MemoryHit } from "../packages/tools/src/workspace/memory-search-tool.ts";
-import type { PassageScorer } from "../packages/tools/src/workspace/passage-scorer.ts";
+import type { PassageScorer } from "../packages/tools/src/search/passage-scorer.ts";
+import { findHits } from "../packages/tools/src/search/find-hits.ts";
 import { readSet, setNames, type QuestionSet, type SetName, type SetSession } from "./search-marks/question-set.ts";
 import { fillerSessions } from "./search-marks/filler.ts";
 
@@ -22,7 +25,7 @@ export interface Outcome {
   readonly cpuMs: number;
 }
 
-interface Place {
+export interface Place {
   readonly sessionId: string;
   readonly seq: number;
 }
@@ -49,7 +52,7 @@ function agentOf(conversation: string): string {
   return conversation.toLowerCase();
 }
 
-async function writeSession(
+export async function writeSession(
   store: SessionStore,
   agent: string,
   sessionId: string,
@@ -101,6 +104,32 @@ export async function* measureSet(
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
+}
+
+/** Asks every question as `throughline search` does, and yields the outcomes. */
+async function* measureGroups(
+  store: SessionStore,
+  set: QuestionSet,
+  places: ReadonlyMap<string, Place>,
+  isTogether: boolean,
+): AsyncGenerator<Outcome> {
+  for (const { id, conversation, text, evidence } of set.questions) {
+    const agentId = isTogether ? "all" : agentOf(conversation);
+    const place = { namespace: "", agentId, state: "active", session: null, isScan: false } as const;
+    const before = process.cpuUsage();
+    const { hits, isRanked } = findHits(store, { text, ...place, limit: 1000, signal: new AbortController().signal });
+    const groups = new HitGroups(3, { isRanked });
+    for await (const hit of hits) groups.add(hit);
+    const taken = groups.take();
+    const { user, system } = process.cpuUsage(before);
+    const wanted = new Set(evidence.flatMap((label) => places.get(label) ?? []).map(nameOf));
+    const at = taken.findIndex(({ best }) => best.some((hit) => wanted.has(nameOf(hit))));
+    yield { id, place: at + 1, cpuMs: (user + system) / 1000 };
+  }
+}
+
+function nameOf({ sessionId, seq }: Place): string {
+  return `${sessionId} ${seq}`;
 }
 
 function holds(hit: MemoryHit, { sessionId, seq }: Place): boolean {
@@ -181,6 +210,7 @@ async function main(): Promise<void> {
       out: { type: "string" },
       against: { type: "string" },
       every: { type: "string", default: "1" },
+      grouped: { type: "boolean", default: false },
     },
   });
   const [name = "", folder = ""] = positionals;
@@ -202,7 +232,8 @@ async function main(): Promise<void> {
   });
   // Sessions that are there are not written again.
   places = await fillStore(store, set, isTogether);
-  const outcomes = await Array.fromAsync(measureSet(store, set, places, isTogether));
+  const measure = flags.grouped ? measureGroups : measureSet;
+  const outcomes = await Array.fromAsync(measure(store, set, places, isTogether));
   if (flags.out !== undefined) writeFileSync(flags.out, JSON.stringify(outcomes));
   process.stdout.write(report(title, outcomes, flags.against === undefined ? null : readOutcomes(flags.against)));
 }

@@ -1,6 +1,6 @@
 // Search recall: of what the assistant names after a cut and had been named before it, how often `memory_search` finds the
 // place when it is asked with what the user said next, or with the command that failed. The question never holds what is
-// looked for. A file is known by its last two names, as in compaction-recall. THROUGHLINE_CORPUS=<folder> node --conditions=@throughline/source lab/search-recall.ts [--seed 7] [--index]
+// looked for. A file is known by its last two names, as in compaction-recall. THROUGHLINE_CORPUS=<folder> node --conditions=@throughline/source lab/search-recall.ts [--seed 7] [--index] [--misses]
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,13 +13,26 @@ import type { NeutralMessage } from "../packages/history/src/neutral-message.ts"
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createSqliteStore } from "../packages/store-sqlite/src/index.ts";
 import { createMemorySearchTool, type MemoryHit } from "../packages/tools/src/workspace/memory-search-tool.ts";
-import { canonical, cutPoints, kinds, said, textOf, type CutPoint, type Kind } from "./compaction-recall.ts";
+import type { TokenMeasure } from "../packages/compaction/src/compaction-work.ts";
+import { tokenMeasure } from "../packages/compaction/src/compactor.ts";
+import { createTokenEstimator, emptyCalibration } from "../packages/tokens/src/index.ts";
+import {
+  canonical,
+  cutPoints,
+  kinds,
+  said,
+  summarizedAt,
+  textOf,
+  texts as textsOf,
+  type CutPoint,
+  type Kind,
+} from "./compaction-recall.ts";
 
 /** What the user said, or the command that failed, and what was needed from then on until the next of these. */
 interface Occasion {
   readonly kind: "user" | "command";
   readonly question: string;
-  readonly needed: Set<string>;
+  readonly needed: Map<string, Kind>;
 }
 
 /** How many were looked for, and how many of them found. */
@@ -44,6 +57,10 @@ export interface SearchRecall {
   readonly things: SearchTally;
   /** Of the same: it can be read in the answer itself. */
   readonly shown: SearchTally;
+  /** Of the same: in the summary with its details, in the part that was kept, or in its place among the best five. */
+  readonly paths: SearchTally;
+  /** The same of what is no path. */
+  readonly others: SearchTally;
   /** Control: the five newest places of the same size instead of the found ones, by occasion. */
   readonly newest: SearchTally;
 }
@@ -51,7 +68,14 @@ export interface SearchRecall {
 /** Quoted values and wishes are found like everything else; commands are what is asked with. */
 const looked: readonly Kind[] = ["paths", "symbols", "quoted values"];
 
-export async function measureSearch(folder: string, seed: number, withIndex: boolean): Promise<SearchRecall> {
+export async function measureSearch(
+  folder: string,
+  seed: number,
+  withIndex: boolean,
+  missed: ((miss: Miss) => void) | null = null,
+): Promise<SearchRecall> {
+  const counter = await createTokenEstimator().counterFor({ provider: "anthropic", modelId: "claude-sonnet-4-5" });
+  const measure = tokenMeasure(counter, emptyCalibration);
   const recall: SearchRecall = {
     next: { asked: 0, found: 0 },
     user: { asked: 0, found: 0 },
@@ -59,6 +83,8 @@ export async function measureSearch(folder: string, seed: number, withIndex: boo
     once: { asked: 0, found: 0 },
     things: { asked: 0, found: 0 },
     shown: { asked: 0, found: 0 },
+    paths: { asked: 0, found: 0 },
+    others: { asked: 0, found: 0 },
     newest: { asked: 0, found: 0 },
   };
   const nearest = new Map<string, boolean>();
@@ -68,7 +94,7 @@ export async function measureSearch(folder: string, seed: number, withIndex: boo
       await using store = withIndex
         ? createSqliteStore({ path: join(place, `${index}.db`) })
         : (createMemoryStore() as SessionStore);
-      await measurePoint(store, place, point, { recall, nearest });
+      await measurePoint(store, place, point, { recall, nearest, measure, missed });
     }
     for (const isFound of nearest.values()) count(recall.once, isFound);
   } finally {
@@ -77,12 +103,29 @@ export async function measureSearch(folder: string, seed: number, withIndex: boo
   return recall;
 }
 
+interface Measuring {
+  readonly recall: SearchRecall;
+  readonly nearest: Map<string, boolean>;
+  readonly measure: TokenMeasure;
+  readonly missed: ((miss: Miss) => void) | null;
+}
+
+/** States what was neither in front of the assistant nor found. */
+export interface Miss {
+  readonly point: string;
+  readonly kind: Kind;
+  readonly thing: string;
+  readonly question: string;
+}
+
 async function measurePoint(
   store: SessionStore,
   root: string,
   point: CutPoint,
-  { recall, nearest }: { readonly recall: SearchRecall; readonly nearest: Map<string, boolean> },
+  { recall, nearest, measure, missed }: Measuring,
 ): Promise<void> {
+  const { full, kept } = summarizedAt(point, measure);
+  const inFront = `${full}\n${textsOf(kept)}`;
   const ref = sessionRef({ key: "agent:main:main" });
   await store.save(ref, { sessionId: "s" }, { ifRevision: null });
   for (let from = 0; from < point.before.length; from += 200) {
@@ -101,14 +144,17 @@ async function measurePoint(
     const held = spans.map(([first, last]) => texts.slice(first - 1, last).join("\n")).join("\n");
     const size = spans.reduce((sum, [first, last]) => sum + last - first + 1, 0);
     const newest = texts.slice(-size).join("\n");
-    const isFound = [...needed].some((thing) => held.includes(thing));
+    const isFound = [...needed.keys()].some((thing) => held.includes(thing));
     count(recall[kind], isFound);
     if (index === 0) count(recall.next, isFound);
     // Cuts come in their order, so that the last one to tell is the nearest.
-    nearest.set(`${point.name.split(",")[0]} ${question} ${[...needed].join(" ")}`, isFound);
-    count(recall.newest, size > 0 && [...needed].some((thing) => newest.includes(thing)));
-    for (const thing of needed) {
+    nearest.set(`${point.name.split(",")[0]} ${question} ${[...needed.keys()].join(" ")}`, isFound);
+    count(recall.newest, size > 0 && [...needed.keys()].some((thing) => newest.includes(thing)));
+    for (const [thing, what] of needed) {
       count(recall.things, held.includes(thing));
+      count(what === "paths" ? recall.paths : recall.others, held.includes(thing) || inFront.includes(thing));
+      if (missed !== null && !held.includes(thing) && !inFront.includes(thing))
+        missed({ point: point.name, kind: what, thing, question });
       count(recall.shown, String(answer.content).includes(thing));
     }
   }
@@ -136,7 +182,7 @@ function occasionsOf(point: CutPoint, before: string): readonly Occasion[] {
     const question = message.role === "user" ? text.trim() : (failed ?? "");
     if (question !== "") {
       const kind = message.role === "user" ? "user" : "command";
-      occasions.push({ kind, question, needed: new Set() });
+      occasions.push({ kind, question, needed: new Map() });
     }
     shown += `${text}\n`;
   }
@@ -163,21 +209,30 @@ function addNeeded(
       if (seen.has(thing)) continue;
       seen.add(thing);
       const isNeeded = before.includes(thing) && !shown.includes(thing) && occasion?.question.includes(thing) === false;
-      if (isNeeded) occasion.needed.add(thing);
+      if (isNeeded) occasion.needed.set(thing, kind);
     }
   }
 }
 
 if (import.meta.main) {
   const { values: flags } = parseArgs({
-    options: { seed: { type: "string", default: "7" }, index: { type: "boolean", default: false } },
+    options: {
+      seed: { type: "string", default: "7" },
+      index: { type: "boolean", default: false },
+      misses: { type: "boolean", default: false },
+    },
   });
   const folder = process.env["THROUGHLINE_CORPUS"];
   if (folder === undefined) {
     process.stderr.write("THROUGHLINE_CORPUS names no folder\n");
     process.exitCode = 2;
   } else {
-    const recall = await measureSearch(folder, Number(flags.seed), flags.index);
+    const recall = await measureSearch(
+      folder,
+      Number(flags.seed),
+      flags.index,
+      flags.misses ? (miss) => process.stdout.write(`${JSON.stringify(miss)}\n`) : null,
+    );
     const rows: readonly (readonly [string, SearchTally])[] = [
       ["asked with what came first after the cut, place in the top 5", recall.next],
       ["asked with any later user message", recall.user],
@@ -185,6 +240,8 @@ if (import.meta.main) {
       ["both, each once", recall.once],
       ["each thing by itself: its place in the top 5", recall.things],
       ["each thing by itself: to be read in the answer", recall.shown],
+      ["each path: in the summary, the kept part or its place in the top 5", recall.paths],
+      ["each other thing: the same", recall.others],
       ["control: as many of the newest records", recall.newest],
     ];
     for (const [name, { asked, found }] of rows)

@@ -73,8 +73,11 @@ function begin(bin: string, args: readonly string[]): ChildProcess {
   // The process prints its own costs at its end, because the system keeps only the sum of all children.
   const script = `const delay = require("node:perf_hooks").monitorEventLoopDelay({ resolution: 5 });
     delay.enable();
-    process.on("exit", () => { const { userCPUTime, systemCPUTime, maxRSS } = process.resourceUsage();
-      const costs = [(userCPUTime + systemCPUTime) / 1e6, maxRSS / 1024, delay.percentile(99.9) / 1e6, delay.max / 1e6];
+    process.on("exit", () => { const { userCPUTime, systemCPUTime } = process.resourceUsage();
+      const status = require("node:fs").readFileSync("/proc/self/status", "utf8");
+      // The system counts the memory of the process that started this one as its own peak.
+      const peakKb = Number(/VmHWM:\\s+(\\d+)/.exec(status)[1]);
+      const costs = [(userCPUTime + systemCPUTime) / 1e6, peakKb / 1024, delay.percentile(99.9) / 1e6, delay.max / 1e6];
       require("node:fs").writeSync(2, "\\n#" + JSON.stringify(costs)); });`;
   const meter = join(root, "meter.cjs");
   writeFileSync(meter, script);

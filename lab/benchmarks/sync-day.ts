@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { setTimeout as wait } from "node:timers/promises";
+import { limitYoungHeap } from "../../apps/cli/src/sync/limit-young-heap.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 import { SourceSync } from "../../packages/transfer/src/internal.ts";
 
@@ -17,6 +18,7 @@ const places = join(root, ".claude", "projects");
 const startedMs = Date.now();
 const nowMs = (): number => startedMs + (Date.now() - startedMs) * speed;
 const stop = new AbortController();
+limitYoungHeap();
 
 function idOf(at: number): string {
   return `00000000-0000-4000-8000-${String(at).padStart(12, "0")}`;

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { afterAll, describe, expect, it } from "vitest";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
-import type { PassageScorer } from "../../packages/tools/src/workspace/passage-scorer.ts";
+import type { PassageScorer } from "../../packages/tools/src/search/passage-scorer.ts";
 import { fillStore, measureSet, pairedDifference } from "../search-marks.ts";
 import { readSet } from "../search-marks/question-set.ts";
 
