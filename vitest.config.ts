@@ -33,6 +33,7 @@ const inMemory: ReadonlySet<string> = new Set([
   "apps/cli",
   "apps/server",
   "examples/custom-store",
+  "packages/encryption",
   "packages/gateway",
   "packages/http-api",
   "packages/openclaw-compat",
@@ -60,6 +61,8 @@ function memoryFolder(): string | null {
  * default tier leaves out.
  */
 const apiHosts: readonly string[] = ["express", "hono"];
+/** Tests whose requests, bodies, connections and streams another server may handle differently. The long tier runs all. */
+const hostTests: readonly string[] = ["abuse", "abuse-connections", "attach", "routes", "whole-api"];
 /** Tests of the gateway, which our own server mounts alone, and tests that choose their server themselves. */
 const ownServerTests: readonly string[] = [
   "abuse-gateway",
@@ -68,6 +71,7 @@ const ownServerTests: readonly string[] = [
   "abuse-upstreams",
   "foreign-hosts",
   "gateway-*",
+  "page",
   "revoked-answers.slow",
 ];
 
@@ -85,9 +89,9 @@ const testProjects: readonly TestProject[] = [
     name: `apps/server in ${host}`,
     folder: "apps/server",
     // Express has the handler of Node's own server, so what a route does between two turns of the loop is known.
-    include: [
-      `test/!(${(host === "express" ? [...ownServerTests, "sliced-work"] : ownServerTests).join("|")}).test.ts`,
-    ],
+    include: isLongRun
+      ? [`test/!(${(host === "express" ? [...ownServerTests, "sliced-work"] : ownServerTests).join("|")}).test.ts`]
+      : hostTests.map((name) => `test/${name}.test.ts`),
     env: { THROUGHLINE_API_HOST: host },
   })),
 ];

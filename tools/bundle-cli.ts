@@ -2,6 +2,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { build, type BuildOptions, type Metafile } from "esbuild";
+import { buildInspector } from "./build-inspector.ts";
 import { directImports } from "./direct-imports.ts";
 import { leanBuiltins } from "./lean-builtins.ts";
 
@@ -9,7 +10,7 @@ import { leanBuiltins } from "./lean-builtins.ts";
 export const externalPackages: readonly string[] = ["better-sqlite3"];
 
 /** What a package asks for only where somebody has installed it. */
-const optionalPackages: readonly string[] = ["pg-native"];
+const optionalPackages: readonly string[] = ["pg-native", "@huggingface/transformers"];
 
 /** A program for Node, from its sources. */
 export const nodeProgram: BuildOptions = {
@@ -37,7 +38,8 @@ const shared = {
 
 /**
  * Bundles the command line in `folder` into `outdir`. One entry, a chunk for each action that is loaded on use (120
- * single files cost 34 ms at every start, a bundle 1.4 ms). Gives the folders of the packages of others that are in it.
+ * single files cost 34 ms at every start, a bundle 1.4 ms). The page lies beside it in `inspect`. Gives the folders of the
+ * packages of others that are in both.
  */
 export async function bundleCli(folder: string, outdir: string = join(folder, "dist")): Promise<readonly string[]> {
   rmSync(outdir, { recursive: true, force: true });
@@ -53,7 +55,8 @@ export async function bundleCli(folder: string, outdir: string = join(folder, "d
     const found = /^.*[\\/]node_modules[\\/](?:@[^\\/]+[\\/])?[^\\/]+/.exec(path);
     return found === null ? [] : [resolve(found[0])];
   });
-  return [...new Set(foreign)];
+  const page = await buildInspector(join(outdir, "inspect"));
+  return [...new Set([...foreign, ...page.foreign])];
 }
 
 /** No bundle has the file that a thread is started from by its URL, and a bundler says nothing. @throws {Error} for such a source */

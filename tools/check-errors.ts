@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
 import { parseSync } from "oxc-parser";
-import { findFiles, findPackages, repositoryRoot } from "./find-files.ts";
+import { findFiles, findPackages, langOf, repositoryRoot } from "./find-files.ts";
 import { calleeNames, isSyntaxNode, lineCounter, nameOf, textOf, walkSyntax } from "./syntax-tree.ts";
 
 /** A row of the error table. */
@@ -91,7 +91,7 @@ export function readCodeUses(path: string, text: string): CodeUse[] {
   const add = (node: unknown, start: number, isConstructed: boolean): void => {
     for (const code of codesIn(node)) uses.push({ code, line: lineOf(start), isConstructed });
   };
-  walkSyntax(parseSync(path, text, { lang: "ts" }).program, (node) => {
+  walkSyntax(parseSync(path, text, { lang: langOf(path) }).program, (node) => {
     if (node.type === "NewExpression" || node.type === "CallExpression") {
       const [callee] = calleeNames(node["callee"]).slice(-1);
       const makes = callee === "ThroughlineError" || callee === "throughlineError" || callee === "createFinding";
@@ -123,7 +123,7 @@ export function checkErrors(root: string, tables: CodeTables, document: string |
     violations.push(`${documentPath}:1 differs from the tables; run node tools/check-errors.ts --write`);
   }
   const used = new Set<string>();
-  for (const path of findPackages(root).flatMap((folder) => findFiles(root, `${folder}/src`, [".ts"]))) {
+  for (const path of findPackages(root).flatMap((folder) => findFiles(root, `${folder}/src`, [".ts", ".tsx"]))) {
     if (tableFiles.includes(path)) continue;
     for (const { code, line, isConstructed } of readCodeUses(path, readFileSync(join(root, path), "utf8"))) {
       used.add(code);

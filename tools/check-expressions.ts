@@ -5,7 +5,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { Worker } from "node:worker_threads";
 import { parseSync } from "oxc-parser";
-import { findFiles, findPackages, repositoryRoot } from "./find-files.ts";
+import { findFiles, findPackages, langOf, repositoryRoot } from "./find-files.ts";
 import { boundedVerdict } from "./bounded-expression.ts";
 import { builtExpressions, type BuiltExpressionRow } from "./built-expressions.ts";
 import { calleeNames, isSyntaxNode, lineCounter, walkSyntax } from "./syntax-tree.ts";
@@ -33,7 +33,7 @@ const workerPath = join(import.meta.dirname, "recheck-worker.ts");
 export function readExpressions(path: string, text: string): FoundExpression[] {
   const found: FoundExpression[] = [];
   const lineOf = lineCounter(text);
-  walkSyntax(parseSync(path, text, { lang: "ts" }).program, (node) => {
+  walkSyntax(parseSync(path, text, { lang: langOf(path) }).program, (node) => {
     const line = lineOf(node.start);
     const literal = node["regex"] as { readonly pattern: string; readonly flags: string } | undefined;
     if (node.type === "Literal" && literal !== undefined)
@@ -108,7 +108,7 @@ async function main(mode: Mode): Promise<number> {
   };
   const version = manifest.devDependencies["recheck"] ?? "";
   const found = findPackages(repositoryRoot)
-    .flatMap((folder) => findFiles(repositoryRoot, `${folder}/src`, [".ts"]))
+    .flatMap((folder) => findFiles(repositoryRoot, `${folder}/src`, [".ts", ".tsx"]))
     .flatMap((path) => readExpressions(path, readFileSync(join(repositoryRoot, path), "utf8")));
   const all = [
     ...found.filter(({ source }) => source !== null).map((one) => ({ place: `${one.path}:${one.line}`, ...one })),

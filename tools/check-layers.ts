@@ -77,7 +77,9 @@ function checkManifest({ folder, name, row, manifest }: CheckedPackage): Violati
     (peer) => !manifest.peerDependenciesMeta?.[peer]?.optional,
   );
   const ours = declared.filter((dependency) => dependency.startsWith(scope));
-  const foreign = [...declared, ...required].filter((dependency) => !dependency.startsWith(scope));
+  // Whoever installs a program gets its bundle, so only what is installed beside it counts.
+  const installed = manifest.bin === undefined ? declared : declaredIn({ ...manifest, devDependencies: {} });
+  const foreign = [...installed, ...required].filter((dependency) => !dependency.startsWith(scope));
   const most = row.name.startsWith("apps/") ? limits.appDependencies : limits.packageDependencies;
   const violations = ours
     .map((dependency) => forbiddenImport(name, dependency.slice(scope.length)))
@@ -200,7 +202,7 @@ export function checkLayers(root: string, long: readonly LongFile[] = longFiles)
     const manifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")) as Manifest;
     const checked = { folder, name, row, manifest };
     violations.push(...checkManifest(checked), ...checkFolder(checked, readdirSync(join(root, folder))));
-    for (const path of findFiles(root, `${folder}/src`, [".ts"])) {
+    for (const path of findFiles(root, `${folder}/src`, [".ts", ".tsx"])) {
       const facts = readSourceFacts(path, readFileSync(join(root, path), "utf8"));
       files.set(path, facts);
       violations.push(...checkImports(checked, path, facts), ...checkShape(checked, path, facts, long));

@@ -69,7 +69,7 @@ function problemsOf(piece: ProsePiece, path: string): readonly { readonly kind: 
 export function checkWords(root: string): WordsReport {
   const pages = findFiles(root, ".", [".md"]).filter(isChecked);
   const sources = findPackages(root)
-    .flatMap((folder) => findFiles(root, `${folder}/src`, [".ts"]))
+    .flatMap((folder) => findFiles(root, `${folder}/src`, [".ts", ".tsx"]))
     .filter(isChecked);
   const violations: string[] = [];
   const counts = { pattern: 0, sentence: 0, cell: 0, fragment: 0 };

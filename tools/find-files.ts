@@ -30,3 +30,8 @@ export function findPackages(root: string, groups: readonly string[] = ["package
     .filter((folder) => existsSync(join(root, folder, "package.json")))
     .toSorted();
 }
+
+/** The language of a source, as the parser names it. */
+export function langOf(path: string): "ts" | "tsx" {
+  return path.endsWith(".tsx") ? "tsx" : "ts";
+}

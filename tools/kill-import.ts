@@ -46,7 +46,7 @@ async function workHere(work: Work, source: string, target: string, say: (fields
       userHome: source,
       memoryPath: `${target.slice(target.indexOf(":") + 1)}.memory`,
       identity: target,
-      onProgress: () => say({}),
+      progress: { step: () => say({}) },
     });
     for await (const { error } of sync.pass()) refuse(error);
     return;

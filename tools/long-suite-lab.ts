@@ -15,6 +15,13 @@ export const labSuites: readonly LongSuite[] = [
     () => (process.env["THROUGHLINE_CORPUS"] === undefined ? "THROUGHLINE_CORPUS is not set" : null),
   ),
   program(
+    "usage-ccusage",
+    "tokens and cost of Claude Code's transcripts beside ccusage, and the rule of each difference",
+    "lab/usage-ccusage.ts",
+    { full: [600], quick: [12] },
+    () => (process.env["THROUGHLINE_CORPUS"] === undefined ? "THROUGHLINE_CORPUS is not set" : null),
+  ),
+  program(
     "langgraph-state",
     "threads of LangGraph are what `getState` of a compiled graph has, at each checkpoint",
     "lab/langgraph-state.ts",

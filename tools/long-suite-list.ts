@@ -189,13 +189,22 @@ export const longSuites: readonly LongSuite[] = [
       full: files([
         "abuse-load",
         "abuse-gateway",
+        "foreign-hosts",
         "gateway-growth.slow",
         "gateway-nodes",
         "gateway-postgres-away.slow",
         "operations",
+        "sliced-work",
       ]),
       quick: ["test/abuse-rows.test.ts"],
     },
+  ),
+  ...["hono", "express"].map((host) =>
+    tests(`tests-server-in-${host}`, `all tests of the routes with the API mounted in ${host}`, {
+      project: `apps/server in ${host}`,
+      full: [],
+      quick: [],
+    }),
   ),
   tests("tests-session", "turns killed at every step, every window, every flush, each with every provider", {
     project: "packages/session",
@@ -215,6 +224,15 @@ export const longSuites: readonly LongSuite[] = [
     ]),
     quick: ["test/failed-flushes.slow.test.ts"],
   }),
+  tests(
+    "tests-encryption",
+    "a process killed at every call that changes a keyring, 1,000 kills between key and payload",
+    {
+      project: "packages/encryption",
+      full: ["test/kills.slow.test.ts"],
+      quick: ["test/kills.slow.test.ts"],
+    },
+  ),
   tests("tests-history", "ten times the cases of history, 3,000 logs of other programs", {
     project: "packages/history",
     full: [],
@@ -279,11 +297,17 @@ export const longSuites: readonly LongSuite[] = [
         "format-pairs",
         "hostile-sizes",
         "kept-readings.slow",
+        "large-files.slow",
         "sync-cost.slow",
       ]),
       quick: files(["format-pairs"]),
     },
   ),
+  tests("tests-file-store", "the kit with files outside of the store, 100 purges killed at random moments", {
+    project: "packages/file-store",
+    full: files(["conformance.slow", "killed-purges.slow"]),
+    quick: files(["killed-purges.slow"]),
+  }),
   tests("tests-tools", "more power cuts, all cases of both stores", {
     project: "tools",
     full: files(["bit-flips.slow", "power-cut.slow", "random-histories", "stores-and-pi.slow"]),
@@ -308,6 +332,11 @@ export const longSuites: readonly LongSuite[] = [
       "usage-agreement",
     ]),
     quick: ["test/kill-append.slow.test.ts"],
+  }),
+  tests("tests-inspector", "the page over a session of 1,000,000 records: elements, heap, links", {
+    project: "apps/inspector",
+    full: files(["inspector-agents.slow", "inspector-budget.slow"]),
+    quick: files(["inspector-budget.slow"]),
   }),
   ...["own-loop-anthropic", "own-loop-openai"].map((name) =>
     tests(`tests-${name}`, "a program with a loop of its own killed 30 times", {

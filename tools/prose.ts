@@ -1,3 +1,4 @@
+import { langOf } from "./find-files.ts";
 import { parseSync, type ParseResult } from "oxc-parser";
 import { isSyntaxNode, lineCounter, walkSyntax } from "./syntax-tree.ts";
 
@@ -97,7 +98,7 @@ function literalText(node: Readonly<Record<string, unknown>>): string | null {
 
 /** Parses a TypeScript file, once for all questions about its texts. */
 export function parseSource(path: string, text: string): ParsedSource {
-  const { program, comments } = parseSync(path, text, { lang: "ts", sourceType: "module" });
+  const { program, comments } = parseSync(path, text, { lang: langOf(path), sourceType: "module" });
   return { text, program, comments };
 }
 

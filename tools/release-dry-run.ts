@@ -1,10 +1,13 @@
 // Publishes every package to a registry of its own on this machine, and installs from there as a user does.
 // node --conditions=@throughline/source tools/release-dry-run.ts [--built]
 // It needs the registry of npm for what others have made, and takes minutes. `--built`: the packages are built already.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { checkInstalledTypes, namesToInstall, runInstalledExamples } from "./check-docs.ts";
 import { findPackages, repositoryRoot } from "./find-files.ts";
@@ -59,6 +62,28 @@ function entriesOf(folder: string, name: string): readonly string[] {
   return Object.keys(exports)
     .filter((entry) => entry !== "./package.json" && !entry.includes("*"))
     .map((entry) => name + entry.slice(1));
+}
+
+/** The time until the installed command line serves its page, in milliseconds. */
+async function pageMs(folder: string, home: Readonly<Record<string, string>>): Promise<number> {
+  const startMs = performance.now();
+  // npx passes no SIGINT on, because a terminal sends it to every process.
+  const child = spawn(join(folder, "node_modules/.bin/throughline"), ["ui", "--json", "--no-sync"], {
+    cwd: folder,
+    env: { ...process.env, ...home },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  try {
+    const [line] = (await once(createInterface(child.stdout), "line")) as [string];
+    const { url } = JSON.parse(line) as { readonly url: string };
+    const { status } = await fetch(url);
+    if (status !== 200) throw new Error(`the page answered with ${status}`);
+    return performance.now() - startMs;
+  } finally {
+    child.kill("SIGINT");
+    await ended;
+  }
 }
 
 const place = mkdtempSync(join(tmpdir(), "throughline-release-"));
@@ -130,6 +155,7 @@ try {
   if (!answer.includes("Hello")) throw new Error(`npx said: ${answer}`);
   rows.push(["npx -y @throughline/cli chat, first answer", `${((performance.now() - npxMs) / 1000).toFixed(1)} s`]);
   const entry = join(cli, "node_modules/@throughline/cli/bin/throughline.js");
+  rows.push(["npx throughline ui, the page is there", `${((await pageMs(cli, home)) / 1000).toFixed(1)} s`]);
   for (const [what, args] of [
     ["start of node", ["-e", "0"]],
     ["start of throughline --version", [entry, "--version"]],

@@ -42,12 +42,16 @@ const staticSteps: readonly Step[] = [
   { name: "exports", command: process.execPath, args: ["tools/public-exports.ts"] },
 ];
 
+/** The page has the types of a browser, which no other source may see. */
+const pageTypes: Step = { name: "types of the page", command: "tsc", args: ["-p", "apps/inspector"] };
+
 /** The steps of the default tier: no slow test, and the examples of changed pages only. */
 function defaultSteps(): readonly Step[] {
   return [
     { name: "start", command: process.execPath, args: ["tools/check-first-start.mjs", "--once"], isAlone: true },
     ...staticSteps,
     { name: "types", command: "tsc", args: ["-p", "."] },
+    pageTypes,
     { name: "tests", command: "vitest", args: ["run", ...withoutSlowTests], isAlone: true },
     tool("docs", ["--changed"]),
   ];
@@ -60,6 +64,7 @@ function allSteps(): readonly Step[] {
     // The reference needs the declarations of every package, which take as long as the types.
     tool("api"),
     { name: "types", command: "tsc", args: ["-p", ".", "--incremental", "false"] },
+    pageTypes,
     { name: "tests", command: "vitest", args: ["run"], isAlone: true },
     tool("docs"),
   ];

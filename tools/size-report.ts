@@ -14,7 +14,7 @@ export interface PackageSize {
 }
 
 function lineCounts(root: string, folder: string): number[] {
-  return findFiles(root, folder, [".ts"])
+  return findFiles(root, folder, [".ts", ".tsx"])
     .map((path) => readFileSync(join(root, path), "utf8").split("\n").length - 1)
     .toSorted((a, b) => a - b);
 }

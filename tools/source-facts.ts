@@ -1,3 +1,4 @@
+import { langOf } from "./find-files.ts";
 import { parseSync } from "oxc-parser";
 import { isSyntaxNode, lineCounter, nameOf, walkSyntax } from "./syntax-tree.ts";
 import type { SyntaxNode } from "./syntax-tree.ts";
@@ -66,7 +67,7 @@ function doubleAssertionAt(node: SyntaxNode): number | null {
 
 /** Reads the facts of one TypeScript file from its syntax tree, so that comments and strings never count. */
 export function readSourceFacts(path: string, text: string): SourceFacts {
-  const { program, module, errors, comments } = parseSync(path, text, { lang: "ts", sourceType: "module" });
+  const { program, module, errors, comments } = parseSync(path, text, { lang: langOf(path), sourceType: "module" });
   const lineOf = lineCounter(text);
   const imports: SourceFact[] = [];
   const worldUses: SourceFact[] = [];

@@ -30,9 +30,28 @@ function noticeOf(folder: string): Notice {
   return { name: `${name} ${version}`, license, text: text.replaceAll("\r\n", "\n").trim() };
 }
 
+// Who holds the rights, with a year or a sign: what differs between packages under the same terms.
+const holderPattern = /^\s*(?:Copyright(?: \(c\)| ©| \d| \[| \(C\))|\(c\) |© )/;
+// Names the terms, which the heading does already.
+const titlePattern = /^\s*\(?(?:The )?MIT License(?: \(MIT\))?\)?:?\s*$/i;
+
+/** The lines that name holders of rights, and the rest, which many packages share word by word. */
+function partsOf({ text }: Notice): { readonly holders: readonly string[]; readonly terms: string } {
+  const lines = text.split("\n").filter((line) => !titlePattern.test(line));
+  const holders = lines.filter((line) => holderPattern.test(line)).map((line) => line.trim());
+  const terms = lines.filter((line) => !holderPattern.test(line)).join("\n");
+  return { holders, terms: terms.replaceAll(/\n{3,}/g, "\n\n").trim() };
+}
+
+/** Prints terms that several packages share once, behind the packages and the holders of their rights. */
 function pageOf(about: string, notices: readonly Notice[]): string {
-  const parts = notices.map(({ name, license, text }) => `## ${name}\n\n${license}\n\n\`\`\`text\n${text}\n\`\`\`\n`);
-  return `# Parts made by others\n\n${about} Written by \`tools/third-party.ts\`.\n\n${parts.join("\n")}`;
+  const parts = notices.map((notice) => ({ ...notice, ...partsOf(notice) }));
+  const groups = Map.groupBy(parts, ({ license, terms }) => `${license} ${terms.replaceAll(/\s+/g, " ")}`);
+  const sections = [...groups.values()].map((members) => {
+    const names = members.map(({ name, holders }) => `- ${[`\`${name}\``, ...holders].join(", ")}`).join("\n");
+    return `## ${members[0]?.license}\n\n${names}\n\n\`\`\`text\n${members[0]?.terms}\n\`\`\`\n`;
+  });
+  return `# Parts made by others\n\n${about} Written by \`tools/third-party.ts\`.\n\n${sections.join("\n")}`;
 }
 
 const tokenNotices =
@@ -49,7 +68,10 @@ export function noticePages(bundled: readonly string[]): Readonly<Record<string,
   const notices = [...new Map(bundled.map(noticeOf).map((notice) => [notice.name, notice])).values()];
   const sorted = [...notices, ...sources].toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return {
-    "apps/cli/THIRD_PARTY.md": pageOf("The command line is one bundle. It has code of these packages in it.", sorted),
+    "apps/cli/THIRD_PARTY.md": pageOf(
+      "The command line is one bundle, and its page is another. They have code of these packages in them.",
+      sorted,
+    ),
     "packages/tokens/THIRD_PARTY.md": pageOf(tokenNotices, sources),
   };
 }

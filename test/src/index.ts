@@ -3,6 +3,7 @@
  * start, import it.
  */
 export { endEverywhere, endingStore, type EndingStore } from "./ending-store.ts";
+export { LateTimers } from "./late-timers.ts";
 export { firstColumn, specTables, stepTable } from "./spec-tables.ts";
 export { stoppingStore, type StoppingStore } from "./stopping-store.ts";
 export { aroundCalls, replaceMembers, type StoreCall } from "./store-proxies.ts";

@@ -1,0 +1,2 @@
+export { describeEncryptedStore, formsIn } from "./describe-encrypted-store.ts";
+export { encryptedRunner, encryptionForTests } from "./encrypted-kit.ts";
