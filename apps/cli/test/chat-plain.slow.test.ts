@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
@@ -6,17 +5,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { binPath, sourceCondition, temporaryDirectory } from "./harness.ts";
 import { rowOf, screenOf } from "./screens.ts";
 import { runInTerminal, type Terminal } from "./terminal.ts";
+import { hasTmux, Tmux } from "./tmux.ts";
 
 let directory = temporaryDirectory();
-let tmuxSocket: string | null = null;
 beforeEach(() => {
   directory = temporaryDirectory();
 });
-afterEach(() => {
-  if (tmuxSocket !== null) spawnSync("tmux", ["-S", tmuxSocket, "kill-server"]);
-  tmuxSocket = null;
-  directory.remove();
-});
+afterEach(() => directory.remove());
 
 const reply = "The **first** paragraph.\n\nThe second one.";
 
@@ -110,39 +105,25 @@ describe("Ctrl-Z without a shell that could continue the job", () => {
   });
 });
 
-const hasTmux = spawnSync("tmux", ["-V"]).status === 0 && existsSync("/bin/bash");
-
-describe.skipIf(!hasTmux)("Ctrl-Z", () => {
+describe.skipIf(!hasTmux || !existsSync("/bin/bash"))("Ctrl-Z", () => {
   it.each([[""], ["--plain"]])("stops the job, and fg shows what was typed %s", async (flag) => {
-    tmuxSocket = join(directory.path, "tmux");
-    const socket = tmuxSocket;
-    const tmux = (...args: readonly string[]): string =>
-      execFileSync("tmux", ["-u", "-S", socket, ...args], { encoding: "utf8" });
-    const home = directory.path;
-    const environment = `env -i PATH='${process.env["PATH"] ?? ""}' HOME='${home}' THROUGHLINE_HOME='${home}' TERM=tmux-256color LANG=C.UTF-8 PS1='shell: '`;
-    tmux("-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", "-c", home, `${environment} bash --norc -i`);
-    const screen = (): string => tmux("capture-pane", "-p", "-J");
-    const until = (wanted: RegExp) => expect.poll(screen, { timeout: 60_000 }).toMatch(wanted);
-    await until(/shell: /);
-    tmux(
-      "send-keys",
-      "-l",
-      `'${process.execPath}' ${sourceCondition} '${binPath}' chat --key k --model offline ${flag}`,
-    );
-    tmux("send-keys", "Enter");
-    await until(/^> $/m);
-    tmux("send-keys", "-l", "half a sen");
-    await until(/^> half a sen$/m);
-    tmux("send-keys", "C-z");
-    await until(/Stopped[^\n]*\n(?:.*\n)*?shell:/);
-    tmux("send-keys", "-l", "echo it is mine");
-    tmux("send-keys", "Enter");
-    await until(/^it is mine$/m);
-    tmux("send-keys", "-l", "fg");
-    tmux("send-keys", "Enter");
-    await expect.poll(() => screen().split("it is mine\n").at(-1), { timeout: 60_000 }).toMatch(/^> half a sen$/m);
-    tmux("send-keys", "-l", "tence");
-    tmux("send-keys", "Enter");
-    await until(/understand "half a sentence"/);
+    await using tmux = new Tmux(directory.path, "bash --norc -i", { PS1: "shell: " });
+    const type = (line: string): void => {
+      tmux.keys(line);
+      tmux.enter();
+    };
+    await tmux.waitFor(/shell: /);
+    type(`'${process.execPath}' ${sourceCondition} '${binPath}' chat --key k --model offline ${flag}`);
+    await tmux.waitFor(/^> $/m);
+    tmux.keys("half a sen");
+    await tmux.waitFor(/^> half a sen$/m);
+    tmux.run("send-keys", "C-z");
+    await tmux.waitFor(/Stopped[^\n]*\n(?:.*\n)*?shell:/);
+    type("echo it is mine");
+    await tmux.waitFor(/^it is mine$/m);
+    type("fg");
+    await expect.poll(() => tmux.text().split("it is mine\n").at(-1), { timeout: 60_000 }).toMatch(/^> half a sen$/m);
+    type("tence");
+    await tmux.waitFor(/understand "half a sentence"/);
   });
 });

@@ -5,6 +5,7 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { binPath, cleanEnvironment, sourceCondition } from "./harness.ts";
+import { endProcessTrees } from "./process-tree.ts";
 
 const columns = 96;
 const rows = 22;
@@ -96,9 +97,9 @@ export class Recording {
     return svgOf(this.#frames, title);
   }
 
+  /** Ends the shell and everything that runs in it. */
   async close(): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await new Promise((resolve) => this.#child.onExit(resolve));
+    await endProcessTrees([this.#child.pid]);
   }
 
   async #look(durationMs: number): Promise<void> {

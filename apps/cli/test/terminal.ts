@@ -1,5 +1,6 @@
 import { spawn } from "@lydell/node-pty";
 import { binPath, cleanEnvironment, sourceCondition } from "./harness.ts";
+import { endProcessTrees } from "./process-tree.ts";
 
 /** The command line in a real terminal. */
 export interface Terminal extends AsyncDisposable {
@@ -85,7 +86,8 @@ export function runInTerminal(home: string, args: readonly string[], options: Te
     exitCode: () => exited,
     kill: (signal) => child.kill(signal),
     [Symbol.asyncDispose]: async () => {
-      if (!hasExited) child.kill("SIGKILL");
+      // What the program started writes into the home too.
+      if (!hasExited) await endProcessTrees([child.pid]);
       await exited;
     },
   };

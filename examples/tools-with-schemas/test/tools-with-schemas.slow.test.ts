@@ -59,12 +59,18 @@ async function atTerminal(
   let shown = "";
   const ended = new Promise<void>((resolve) => child.onExit(() => resolve()));
   child.onData((text) => (shown += text));
-  await person({
-    shows: (text) => expect.poll(() => shown, { timeout: 60_000 }).toContain(text),
-    type: (text) => child.write(text),
-    kill: () => child.kill("SIGKILL"),
-  });
-  await ended;
+  try {
+    await person({
+      shows: (text) => expect.poll(() => shown, { timeout: 60_000 }).toContain(text),
+      type: (text) => child.write(text),
+      kill: () => child.kill("SIGKILL"),
+    });
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  } finally {
+    await ended;
+  }
   return shown;
 }
 
