@@ -109,6 +109,7 @@ async function requireScope(
 ): Promise<void> {
   try {
     view.require(route.scope);
+    if (route.isAlsoRead === true) view.require("read");
   } catch (error) {
     if (route.scope === "admin") {
       // Each refusal writes an audit event, so the rate limit must apply first. Otherwise one token could fill the

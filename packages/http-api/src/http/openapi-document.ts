@@ -81,8 +81,9 @@ export function openApiDocument(routes: readonly RouteDefinition[], version: str
 }
 
 function operationOf(route: RouteDefinition, components: Record<string, unknown>): JsonObject {
-  const { id, summary, description, scope, body, answers } = route;
-  const text = [description, `Scope: \`${scope}\`.`].filter((part) => part !== undefined).join("\n\n");
+  const { id, summary, description, scope, isAlsoRead = false, body, answers } = route;
+  const scopeText = isAlsoRead ? `Scopes: \`${scope}\` and \`read\`.` : `Scope: \`${scope}\`.`;
+  const text = [description, scopeText].filter((part) => part !== undefined).join("\n\n");
   const content = (types: readonly string[], schema: JsonObject): JsonObject =>
     Object.fromEntries(types.map((type) => [type, { schema: type === lines ? linesSchema : schema }]));
   return {

@@ -41,6 +41,8 @@ export interface RouteDefinition<Query extends z.ZodObject = z.ZodObject, Body e
   /** Adds details to the summary, in Markdown. @default nothing */
   readonly description?: string;
   readonly scope: Scope;
+  /** Requires `read` as well, because the answer holds content of the session. @default false */
+  readonly isAlsoRead?: boolean;
   readonly query?: Query;
   readonly body?: BodyRule<Body>;
   /** Documents the request headers that the route reads, by name. @default none */

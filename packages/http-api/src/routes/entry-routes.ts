@@ -3,9 +3,10 @@ import { patchEntry, refused, sessionNotFound, updateEntry } from "@throughline/
 import { z } from "zod";
 import { json, type Answer } from "../http/answer.ts";
 import { route, type RouteDefinition } from "../http/route.ts";
+import type { View } from "../security/view.ts";
 import { mostOfEntry, sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { openObject, queryInteger } from "../schemas/values.ts";
-import { revisionTag, sessionJson } from "./session-json.ts";
+import { revisionTag, shownEntry, writtenSessionJson } from "./session-json.ts";
 
 const entrySchema = z
   .looseObject({ kind: z.literal("entry"), sessionId: z.string(), revision: z.int().min(1), entry: openObject })
@@ -25,7 +26,7 @@ export const entryRoutes: readonly RouteDefinition[] = [
       const at = ref();
       const state = await view.store(at.agentId).load(at, { signal });
       if (state === null) throw sessionNotFound(at);
-      return answerOf(state);
+      return answerOf(view, state);
     },
   }),
   route({
@@ -76,7 +77,7 @@ export const entryRoutes: readonly RouteDefinition[] = [
       });
       const isOther = before !== null && before.sessionId !== state.sessionId;
       const said = { began: before === null || isOther, replacedSessionId: isOther ? before.sessionId : null };
-      return json(200, { ...sessionJson(state, true), ...said }, { etag: revisionTag(state) });
+      return json(200, { ...writtenSessionJson(view, state, true), ...said }, { etag: revisionTag(state) });
     },
   }),
   route({
@@ -84,7 +85,8 @@ export const entryRoutes: readonly RouteDefinition[] = [
     method: "PATCH",
     path: "/sessions/{session}/entry",
     summary: "Sets and removes fields of the entry.",
-    description: "A member that is null removes its field. Without `If-Match` the server repeats after a conflict.",
+    description:
+      "A member that is null removes its field. Without `If-Match` the server repeats after a conflict. A token without `read` gets no fields back.",
     scope: "write",
     query: z.strictObject(sessionQuery),
     body: { schema: openObject, types: ["application/json", "application/merge-patch+json"], most: mostOfEntry },
@@ -102,17 +104,18 @@ export const entryRoutes: readonly RouteDefinition[] = [
       const changes = Object.fromEntries(fields);
       const store = view.store(at.agentId);
       const tag = header("if-match");
-      if (tag === undefined) return answerOf(await updateEntry(store, at, (entry) => patchEntry(entry, changes)));
+      if (tag === undefined) return answerOf(view, await updateEntry(store, at, (entry) => patchEntry(entry, changes)));
       const state = await store.load(at);
       if (state === null) throw sessionNotFound(at);
       const ifRevision = revisionOf(tag, undefined);
-      return answerOf(await store.save(at, patchEntry(state.entry, changes), { ifRevision }));
+      return answerOf(view, await store.save(at, patchEntry(state.entry, changes), { ifRevision }));
     },
   }),
 ];
 
-function answerOf(state: SessionState): Answer {
-  const { sessionId, revision, entry } = state;
+function answerOf(view: View, state: SessionState): Answer {
+  const { sessionId, revision } = state;
+  const entry = shownEntry(view, state);
   return json(200, { kind: "entry", sessionId, revision, entry }, { etag: revisionTag(state) });
 }
 

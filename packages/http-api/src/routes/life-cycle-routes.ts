@@ -9,7 +9,7 @@ import { listOf, queryFlag, queryInteger, seq } from "../schemas/values.ts";
 import type { AuditEvent } from "../security/audit-log.ts";
 import type { View } from "../security/view.ts";
 import { findSame } from "./one-session.ts";
-import { sessionJson } from "./session-json.ts";
+import { writtenSessionJson } from "./session-json.ts";
 
 const named = z
   .string()
@@ -61,7 +61,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const end = (it: SessionState): Promise<SessionState | null> =>
         force ? endNow(store, it, { purge, clock: context.clock }) : endSession(store, it.ref, { ...waiting, purge });
       const archived = state === null ? null : await end(state);
-      if (archived !== null) return json(200, sessionJson(archived, entry));
+      if (archived !== null) return json(200, writtenSessionJson(view, archived, entry));
       const spooledCalls = await context.onErased(at, true);
       return json(200, { kind: "removed", ...at, sessionId: state?.sessionId ?? session ?? null, spooledCalls });
     },
@@ -81,9 +81,9 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const store = view.store(at.agentId);
       const { key, sessionId } = body;
       const done = sessionId === undefined ? null : await store.load(targetOf(at, key));
-      if (done !== null && done.sessionId === sessionId) return json(200, sessionJson(done, query.entry));
+      if (done !== null && done.sessionId === sessionId) return json(200, writtenSessionJson(view, done, query.entry));
       await assertSame(store, at, sessionId);
-      return json(200, sessionJson(await store.move(at, { kind: "rename", key }), query.entry));
+      return json(200, writtenSessionJson(view, await store.move(at, { kind: "rename", key }), query.entry));
     },
   }),
   route({
@@ -103,9 +103,9 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       if (sessionId !== undefined && at.archiveId !== undefined && (await store.load(at)) === null) {
         const { archiveId: _archived, ...current } = at;
         const done = await store.load(current);
-        if (done?.sessionId === sessionId) return json(200, sessionJson(done, query.entry));
+        if (done?.sessionId === sessionId) return json(200, writtenSessionJson(view, done, query.entry));
       }
-      return json(200, sessionJson(await store.move(at, { kind: "restore" }), query.entry));
+      return json(200, writtenSessionJson(view, await store.move(at, { kind: "restore" }), query.entry));
     },
   }),
   route({
@@ -147,7 +147,7 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
       const { namespace, agentId } = at;
       return forks.run(JSON.stringify([namespace, agentId, key]), async () => {
         const done = await found();
-        if (done !== null) return json(200, sessionJson(done, query.entry));
+        if (done !== null) return json(200, writtenSessionJson(view, done, query.entry));
         const options = { sessionId, ...(atSeq === undefined ? {} : { atSeq }) };
         try {
           // A store without shared records cannot fork, so core copies the records.
@@ -155,14 +155,14 @@ export const lifeCycleRoutes: readonly RouteDefinition[] = [
             store.fork === undefined
               ? await forkSession(store, at, target, options)
               : await store.fork.fork(at, target, options);
-          return json(201, sessionJson(state, query.entry));
+          return json(201, writtenSessionJson(view, state, query.entry));
         } catch (error) {
           if (!hasErrorCode(error, "SESSION_EXISTS", "REVISION_CONFLICT")) throw error;
           // Another node may have handled the same request at the same time, so its fork counts as the result.
           const other = await found();
           if (other === null)
             throw refused("SESSION_EXISTS", "A session holds the key of the fork.", { key, sessionId }, error);
-          return json(200, sessionJson(other, query.entry));
+          return json(200, writtenSessionJson(view, other, query.entry));
         }
       });
     },

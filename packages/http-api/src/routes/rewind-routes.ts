@@ -22,7 +22,8 @@ import { type Answer, json, list } from "../http/answer.ts";
 import { type ApiRequest, route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { atMs, listOf, seq } from "../schemas/values.ts";
-import { sessionJson } from "./session-json.ts";
+import { writtenSessionJson } from "./session-json.ts";
+import type { View } from "../security/view.ts";
 
 const withEntry = z.strictObject({ ...sessionQuery, ...entryFlag });
 
@@ -67,7 +68,7 @@ export const rewindRoutes: readonly RouteDefinition[] = [
         throw refused("SESSION_ARCHIVED", "An archived session is not reset.", { archiveId: at.archiveId });
       const old = await loadExisting(store, at);
       const { sessionId, bare = false } = body;
-      if (old.sessionId === sessionId) return json(200, sessionJson(old, query.entry));
+      if (old.sessionId === sessionId) return json(200, writtenSessionJson(view, old, query.entry));
       const { turn } = old.head;
       if (turn !== null && turn.leaseUntilMs > context.clock.nowMs())
         throw refused("SESSION_BUSY", stillAnswering(turn.owner), { turn });
@@ -75,7 +76,7 @@ export const rewindRoutes: readonly RouteDefinition[] = [
       // `resetSession` asks the random source for the id, so this source returns the id that the caller chose.
       const random = { ...systemRandom, uuid: () => sessionId };
       const state = await resetSession(store, at, { random, ...(bare ? {} : { keep: keptOnReset }) });
-      return json(201, sessionJson(state, query.entry));
+      return json(201, writtenSessionJson(view, state, query.entry));
     },
   }),
   route({
@@ -92,7 +93,7 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     errors: ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "RECORD_NOT_FOUND", "SESSION_BUSY", "APPEND_CONFLICT"],
     handle: async ({ body: { to }, query, ...request }) => {
       const place = await placeOf(request);
-      return moved(place, rewound(to === null ? null : await recordIdAt(place, to)), query.entry);
+      return moved(request.view, place, rewound(to === null ? null : await recordIdAt(place, to)), query.entry);
     },
   }),
   route({
@@ -107,7 +108,7 @@ export const rewindRoutes: readonly RouteDefinition[] = [
     errors: ["SESSION_NOT_FOUND", "SESSION_ARCHIVED", "RECORD_NOT_FOUND", "SESSION_BUSY", "APPEND_CONFLICT"],
     handle: async ({ body: { to }, query, ...request }) => {
       const place = await placeOf(request);
-      return moved(place, switched(await recordIdAt(place, to)), query.entry);
+      return moved(request.view, place, switched(await recordIdAt(place, to)), query.entry);
     },
   }),
   route({
@@ -142,7 +143,12 @@ async function recordIdAt({ store, ref, signal }: BranchPlace, named: string): P
 }
 
 /** Moves the head, and answers with the session. */
-async function moved(place: BranchPlace, choice: BranchChoice, withEntry: boolean | undefined): Promise<Answer> {
+async function moved(
+  view: View,
+  place: BranchPlace,
+  choice: BranchChoice,
+  withEntry: boolean | undefined,
+): Promise<Answer> {
   await moveStoredHead(place, choice);
-  return json(200, sessionJson(await loadExisting(place.store, place.ref), withEntry));
+  return json(200, writtenSessionJson(view, await loadExisting(place.store, place.ref), withEntry));
 }

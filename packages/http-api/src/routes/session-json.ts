@@ -1,6 +1,7 @@
-import type { SessionState } from "@throughline/core";
+import type { SessionEntry, SessionState } from "@throughline/core";
 import { isFields, sessionRow } from "@throughline/core/internal";
 import type { SourceFiles } from "../api-context.ts";
+import type { View } from "../security/view.ts";
 
 export interface SessionJson {
   readonly kind: "session";
@@ -11,6 +12,20 @@ export function sessionJson(state: SessionState, withEntry: boolean = false): Se
   const { ref, revision, head, entry } = state;
   const row = { ...sessionRow(state), namespace: ref.namespace, forkOrigin: forkOrigin(entry), revision, head };
   return withEntry ? { ...row, entry } : row;
+}
+
+/** Is the session in the answer to a write. A token that may not read gets it without its entry. */
+export function writtenSessionJson(
+  view: Pick<View, "isReader">,
+  state: SessionState,
+  withEntry?: boolean,
+): SessionJson {
+  return sessionJson({ ...state, entry: shownEntry(view, state) }, withEntry);
+}
+
+/** Returns the entry for the answer to a write: of a token that may not read, the id alone. */
+export function shownEntry({ isReader }: Pick<View, "isReader">, { entry, sessionId }: SessionState): SessionEntry {
+  return isReader ? entry : { sessionId };
 }
 
 /** States where a fork begins: the last record that it shares is `atSeq`. */

@@ -6,7 +6,7 @@ import { route, type RouteDefinition } from "../http/route.ts";
 import { entryFlag, mostOfEntry, sessionQuery, sessionSchema } from "../schemas/session.ts";
 import { atMs, openObject } from "../schemas/values.ts";
 import { entryRoutes } from "./entry-routes.ts";
-import { sessionJson, sessionTag, sourceAtMs } from "./session-json.ts";
+import { sessionJson, sessionTag, sourceAtMs, writtenSessionJson } from "./session-json.ts";
 import { sessionListRoute } from "./session-list-route.ts";
 
 export const sessionRoutes: readonly RouteDefinition[] = [
@@ -43,15 +43,18 @@ export const sessionRoutes: readonly RouteDefinition[] = [
       const ref = request.newRef();
       const store = view.store(ref.agentId);
       const existing = await store.load(ref);
-      if (existing !== null) return json(200, sessionJson(same(existing, sessionId), query.entry));
+      if (existing !== null) return json(200, writtenSessionJson(view, same(existing, sessionId), query.entry));
       try {
         const id = sessionId ?? systemRandom.uuid();
         const given = patchEntry({ sessionId: id }, { ...entry, sessionId: id });
         const begins = createdAtMs === undefined ? {} : { createdAtMs };
-        return json(201, sessionJson(await store.save(ref, given, { ifRevision: null, ...begins }), query.entry));
+        return json(
+          201,
+          writtenSessionJson(view, await store.save(ref, given, { ifRevision: null, ...begins }), query.entry),
+        );
       } catch (error) {
         if (!hasErrorCode(error, "REVISION_CONFLICT")) throw error;
-        return json(200, sessionJson(same(await loadExisting(store, ref), sessionId), query.entry));
+        return json(200, writtenSessionJson(view, same(await loadExisting(store, ref), sessionId), query.entry));
       }
     },
   }),

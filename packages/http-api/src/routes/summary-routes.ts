@@ -58,6 +58,7 @@ export const summaryRoutes: readonly RouteDefinition[] = [
     description:
       "Where nothing is new, the newest checkpoint is answered, so that the request may be repeated. Without a configured model the checkpoint is extracted by rules.",
     scope: "write",
+    isAlsoRead: true,
     query: z.strictObject(sessionQuery),
     body: { schema: summarySchema, isOptional: true },
     answers: { 200: { description: "The checkpoint.", schema: checkpointSchema } },

@@ -10,6 +10,8 @@ export interface View {
   readonly identity: string;
   /** @throws {ThroughlineError} FORBIDDEN */
   require(scope: Scope): void;
+  /** States whether the token may read. Without it, answers to writes hold nothing of the entry of a session. */
+  readonly isReader: boolean;
   /**
    * Returns the store limited to one agent. Without an agent it covers all agents, as lists need.
    * @throws {ThroughlineError} SESSION_NOT_FOUND for an agent outside the view, INPUT_INVALID when an agent must be
@@ -42,6 +44,7 @@ export function createView(store: SessionStore, token: TokenInfo, named: string 
       if (token.scopes.includes(scope)) return;
       throw refused("FORBIDDEN", `The token has no scope "${scope}".`, { needs: scope, scopes: token.scopes });
     },
+    isReader: token.scopes.includes("read"),
     isSeen,
     store(agentId) {
       if (agents === "*") return store;
