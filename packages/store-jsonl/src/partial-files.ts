@@ -1,6 +1,6 @@
 import type { CodecContext } from "@throughline/core/internal";
 import type { PartialReply, SessionRef } from "@throughline/core";
-import { type KeptPartial, readPartial } from "@throughline/store-kit/internal";
+import { damagedPartial, isSealIntact, type KeptPartial, readPartial, sealJson } from "@throughline/store-kit/internal";
 import type { AgentFolder } from "./agent-folder.ts";
 import {
   appendAll,
@@ -68,7 +68,7 @@ export class PartialFiles {
     const line = this.#line(
       owner,
       partial,
-      added === null ? kept.text : JSON.stringify({ text: added, at: partial.updatedMs }),
+      added === null ? kept.text : sealJson(JSON.stringify({ text: added, at: partial.updatedMs })),
     );
     const appended = added === null || before === null ? null : await this.#append(path, before, line);
     // The first write of a handle also removes the files of turns that were taken over. The flush of the new name
@@ -85,14 +85,18 @@ export class PartialFiles {
   read(owner: PartialOwner, { fence, turnId }: Pick<PartialReply, "fence" | "turnId">): PartialReply | null {
     const bytes = readWhole(this.#files, `${this.#folder.partials}/${fileNameOf(owner.sessionId, fence)}`);
     if (bytes === null) return null;
-    // Text behind the last line feed was never acknowledged.
-    const [first, ...others] = Buffer.from(bytes).toString().split("\n").slice(0, -1);
-    if (first === undefined) return null;
+    const lines = Buffer.from(bytes).toString().split("\n");
+    // Text behind the last line feed was never acknowledged, unless that line feed is damaged. A file gets its name when
+    // its first line is whole.
+    const rest = lines.pop() ?? "";
+    const [first, ...others] = lines;
+    if (first === undefined || isSealIntact(rest.slice(0, -1)) === true) throw damagedPartial(owner.ref);
     const begun = readPartial(this.#plain(owner, turnId, first), owner.ref);
     let { text, updatedMs } = begun;
     for (const line of others) {
-      const added = addedBy(this.#plain(owner, turnId, line));
-      if (added === null) break;
+      const plain = this.#plain(owner, turnId, line);
+      const added = isSealIntact(plain) === false ? null : addedBy(plain);
+      if (added === null) throw damagedPartial(owner.ref);
       text += added.text;
       updatedMs = added.at;
     }

@@ -15,7 +15,16 @@ export { listPosition, planList, sessionsBehind, withinBytes } from "./list-page
 export type { ListPlan, ListPosition, ListedSession } from "./list-page.ts";
 export { ListedStates } from "./list-states.ts";
 export type { ListSource } from "./list-states.ts";
-export { assertFence, assertPartialFits, isPartialOf, preparePartial, readPartial } from "./partial-reply.ts";
+export {
+  assertFence,
+  assertPartialFits,
+  damagedPartial,
+  isPartialOf,
+  isSealIntact,
+  preparePartial,
+  readPartial,
+  sealJson,
+} from "./partial-reply.ts";
 export type { KeptPartial } from "./partial-reply.ts";
 export { createPayloadCoder } from "./payload-coder.ts";
 export type { PayloadCoder, PayloadOwner } from "./payload-coder.ts";

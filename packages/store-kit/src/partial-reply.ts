@@ -1,7 +1,7 @@
-import { isColumnText, quote, refused } from "@throughline/core/internal";
+import { crc32, isColumnText, quote, refused } from "@throughline/core/internal";
 import { assertObjects } from "./assert-arguments.ts";
 import { assertNotArchived } from "./plan-move.ts";
-import type { PartialReply, SessionHead, SessionRef } from "@throughline/core";
+import type { PartialReply, SessionHead, SessionRef, ThroughlineError } from "@throughline/core";
 import type { StoreLimits } from "@throughline/core/internal";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -10,7 +10,7 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface KeptPartial {
   /** Holds the reply after the checks. */
   readonly partial: PartialReply;
-  /** Holds the reply as JSON. */
+  /** Holds the reply as JSON, with its checksum. */
   readonly text: string;
 }
 
@@ -29,7 +29,25 @@ export function preparePartial(given: PartialReply, { recordBytes }: Pick<StoreL
     const message = `The partial reply has ${bytes} bytes; the store takes ${recordBytes}.`;
     throw refused("RECORD_TOO_LARGE", message, { bytes, limit: recordBytes });
   }
-  return { partial, text };
+  return { partial, text: sealJson(text) };
+}
+
+const sealStart = ',"crc":';
+
+/** Adds a checksum to the JSON of an object, as its last member. */
+export function sealJson(json: string): string {
+  return `${json.slice(0, -1)}${sealStart}${crc32(json)}}`;
+}
+
+/**
+ * Returns whether the JSON of an object matches its checksum. Null means that it has none: earlier versions wrote none.
+ * A text within the object cannot look like a checksum, because its quotation marks are escaped.
+ */
+export function isSealIntact(text: string): boolean | null {
+  const at = text.lastIndexOf(sealStart);
+  if (at === -1) return null;
+  const stated = text.slice(at + sealStart.length, -1);
+  return text.endsWith("}") && stated === String(crc32(`${text.slice(0, at)}}`));
 }
 
 /**
@@ -58,14 +76,19 @@ export function isPartialOf(
  */
 export function readPartial(text: string, ref: SessionRef): PartialReply {
   const fields = fieldsOf(text);
+  const isIntact = isSealIntact(text) !== false;
   // A partial without a problem has every field, so the cast is safe.
-  if (fields !== null && problemOf(fields) === null) return ownPartial(fields as unknown as PartialReply);
+  if (fields !== null && isIntact && problemOf(fields) === null) return ownPartial(fields as unknown as PartialReply);
   const version = fields?.["v"];
   if (typeof version === "number" && version > 1) {
     const message = `The partial reply of session ${quote(ref.key)} has version ${version}; this program reads version 1.`;
     throw refused("STORE_VERSION_UNSUPPORTED", message, { ...ref, version });
   }
-  throw refused("STORE_CORRUPT", `The partial reply of session ${quote(ref.key)} is damaged.`, { ...ref });
+  throw damagedPartial(ref);
+}
+
+export function damagedPartial(ref: SessionRef): ThroughlineError {
+  return refused("STORE_CORRUPT", `The partial reply of session ${quote(ref.key)} is damaged.`, { ...ref });
 }
 
 function fieldsOf(text: string): Fields | null {

@@ -2,6 +2,7 @@ import type { Durability, PartialsFacet } from "@throughline/core";
 import {
   assertFence,
   assertPartialFits,
+  damagedPartial,
   isPartialOf,
   preparePartial,
   readPartial,
@@ -33,10 +34,14 @@ export function createPartials(handle: StoreHandle, durability: Durability): Par
         inOneSnapshot(connection, () => {
           const row = foundSession(connection.statements, ref);
           const found = context.partials.find(connection, row.session);
-          const { head, sessionId } = frameOf(row);
-          if (found === undefined || !isPartialOf(head, { ...found, sessionId })) return null;
+          const { head } = frameOf(row);
+          if (found === undefined) return null;
           const place = placeOf(row);
-          return readPartial(context.rows.decodePartial(place, found.turnId, found.partial), place.ref);
+          const partial = readPartial(context.rows.decodePartial(place, found.turnId, found.partial), place.ref);
+          // The row has no checksum of its own, so a damaged fence would hide the partial.
+          const { fence, turnId } = found;
+          if (partial.fence !== fence || partial.turnId !== turnId) throw damagedPartial(ref);
+          return isPartialOf(head, partial) ? partial : null;
         }),
       ),
     async remove(ref, fence) {

@@ -43,6 +43,8 @@ describe("a stored partial", () => {
     ["that is no JSON", `replace(partial, '"v":1', '"v:1')`, "STORE_CORRUPT"],
     ["without a field", `replace(partial, '"step":1', '"other":1')`, "STORE_CORRUPT"],
     ["of JSON that is no object", "'7'", "STORE_CORRUPT"],
+    ["with another word", `replace(partial, 'first', 'fjrst')`, "STORE_CORRUPT"],
+    ["of another provider", `replace(partial, '"provider":"p', '"provider":"q')`, "STORE_CORRUPT"],
   ])("%s is refused, and the next one replaces it", async (_name, expression, code) => {
     const database = new Database(path);
     expect(database.prepare(`UPDATE store_partials SET partial = ${expression}`).run().changes).toBe(1);
@@ -51,6 +53,14 @@ describe("a stored partial", () => {
     await expect(store.partials?.read(ref)).rejects.toMatchObject({ code });
     await store.partials?.write(ref, partial);
     expect(await store.partials?.read(ref)).toEqual(partial);
+  });
+
+  it.each(["fence = 9", "turn_id = 'turn-9'"])("is refused when its row says something else: %s", async (change) => {
+    const database = new Database(path);
+    database.prepare(`UPDATE store_partials SET ${change}`).run();
+    database.close();
+    await using store = createSqliteStore({ path });
+    await expect(store.partials?.read(ref)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
   });
 
   it("costs no preparation of a statement after the first", async () => {
