@@ -250,7 +250,8 @@ export interface FilesFacet {
    */
   put(scope: FileScope, content: AsyncIterable<Uint8Array>, options?: PutFileOptions): Promise<StoredFile>;
   /**
-   * Yields the bytes piece by piece, each read when it is requested. A whole file is compared with its id.
+   * Yields the bytes piece by piece, each read when it is requested. A whole file is compared with its id, and so is a
+   * part of a file of at most 256 KiB. A part of a larger file is not compared.
    * @throws {ThroughlineError} FILE_NOT_FOUND, also when the file is deleted meanwhile, INPUT_INVALID for a range outside
    *   of the file, STORE_CORRUPT, CODEC_FAILED, ABORTED
    */

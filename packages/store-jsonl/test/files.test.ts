@@ -97,6 +97,25 @@ describe("files of a JSON Lines store", () => {
     await expect(lengthOf(store, id)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
   });
 
+  it("with changed bytes are damage where a part is read, if they have one piece", async () => {
+    const root = newFolder();
+    await using store = createJsonlStore({ root });
+    const id = await put(store, 5000);
+    const path = join(folderOf(root), id);
+    const part = (): Promise<Uint8Array[]> =>
+      Array.fromAsync(store.files?.get(scope, id, { from: 100, to: 200 }) ?? []);
+    expect(Buffer.concat(await part())).toHaveLength(100);
+    for (const at of [3, 150, 4999]) {
+      const whole = readFileSync(path);
+      writeFileSync(
+        path,
+        Uint8Array.from(whole, (byte, index) => (index === at ? byte ^ 1 : byte)),
+      );
+      await expect(part()).rejects.toMatchObject({ code: "STORE_CORRUPT" });
+      writeFileSync(path, whole);
+    }
+  });
+
   it("are in a backup with what refers to them, and go with the purge of it", async () => {
     const root = newFolder();
     await using store = createJsonlStore({ root });

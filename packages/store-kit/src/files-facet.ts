@@ -128,7 +128,9 @@ async function* get(
   if (file === null) throw fileNotFound(id);
   const end = to ?? file.bytes;
   assertFileRange(file.bytes, from, end);
-  const hash = from === 0 && end === file.bytes ? createHash("sha256") : null;
+  // A part of a file of one chunk reads all of it, unless the part ends before the first byte.
+  const isAllRead = (from === 0 && end === file.bytes) || (file.bytes <= fileChunkBytes && end > 0);
+  const hash = isAllRead ? createHash("sha256") : null;
   for (let number = Math.floor(from / fileChunkBytes); number * fileChunkBytes < end; number++) {
     life.begin(signal);
     const chunk = await life.track(() => readChunk(backend, coder, { scope, id: file.upload }, { file, number }));

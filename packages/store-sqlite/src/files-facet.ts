@@ -1,5 +1,5 @@
 import type { Durability, FilesFacet } from "@throughline/core";
-import type { ListedFile } from "@throughline/core/internal";
+import { type ListedFile, refused } from "@throughline/core/internal";
 import {
   createFilesFacet,
   type FileBackend,
@@ -98,13 +98,44 @@ function giveUpOldUploads({ database }: Connection, nowMs: number): void {
     .run(nowMs - uploadEndsMs);
 }
 
-function findFile({ database }: Connection, { namespace, agentId }: FileUpload["scope"], id: string): KeptFile | null {
+/** Reads the index beside the rows: SQLite would take the columns of the index for those of the row. */
+const indexed = "FROM store_files i INDEXED BY store_files_id LEFT JOIN store_files f ON f.file = i.file";
+const isRow = "ifnull(f.namespace = i.namespace AND f.agent_id = i.agent_id AND f.file_id = i.file_id, 0)";
+
+const compared = new WeakSet<Connection>();
+
+/**
+ * Compares the index of files with the rows, once for each connection, where a file was not found or a list ended.
+ * @throws {ThroughlineError} STORE_CORRUPT when the index lacks a file
+ */
+function assertIndexed(connection: Connection): void {
+  if (compared.has(connection)) return;
+  const lacking = connection.database
+    .prepare<[], number>(
+      `SELECT 1 FROM store_files f NOT INDEXED WHERE f.file_id IS NOT NULL AND NOT EXISTS (
+         SELECT 1 FROM store_files i INDEXED BY store_files_id WHERE i.namespace = f.namespace
+         AND i.agent_id = f.agent_id AND i.file_id = f.file_id AND i.file = f.file) LIMIT 1`,
+    )
+    .pluck()
+    .get();
+  if (lacking !== undefined) throw damagedIndex();
+  compared.add(connection);
+}
+
+function damagedIndex(): Error {
+  return refused("STORE_CORRUPT", "The index of the files is damaged: it does not fit their rows.", {});
+}
+
+function findFile(connection: Connection, { namespace, agentId }: FileUpload["scope"], id: string): KeptFile | null {
+  const { database } = connection;
   const found = database
-    .prepare<[string, string, string], KeptFile>(
-      `SELECT file_id AS id, bytes, stored_at_ms AS storedAtMs, upload FROM store_files
-       WHERE namespace = ? AND agent_id = ? AND file_id = ?`,
+    .prepare<[string, string, string], KeptFile & { readonly isRow: number }>(
+      `SELECT i.file_id AS id, f.bytes, f.stored_at_ms AS storedAtMs, f.upload, ${isRow} AS isRow ${indexed}
+       WHERE i.namespace = ? AND i.agent_id = ? AND i.file_id = ?`,
     )
     .get(namespace, agentId, id);
+  if (found === undefined) assertIndexed(connection);
+  if (found?.isRow === 0) throw damagedIndex();
   return found ?? null;
 }
 
@@ -120,21 +151,24 @@ function findChunk({ database }: Connection, { id, scope }: FileUpload, number: 
 }
 
 function listFiles(
-  { database }: Connection,
+  connection: Connection,
   { namespace, agentId }: FileUpload["scope"],
   afterId: string,
   limit: number,
 ): readonly ListedFile[] {
   type Place = [namespace: string, agentId: string, afterId: string];
-  return database
-    .prepare<[...Place, ...Place, number], ListedFile>(
-      `SELECT id, max(bytes) AS bytes, max(stored_at_ms) AS storedAtMs, sum(refs) AS "references" FROM (
-         SELECT file_id AS id, bytes, stored_at_ms, 0 AS refs FROM store_files
-         WHERE namespace = ? AND agent_id = ? AND file_id > ?
+  const files = connection.database
+    .prepare<[...Place, ...Place, number], ListedFile & { readonly isRow: number }>(
+      `SELECT id, max(bytes) AS bytes, max(stored_at_ms) AS storedAtMs, sum(refs) AS "references", min(isRow) AS isRow FROM (
+         SELECT i.file_id AS id, f.bytes, f.stored_at_ms, 0 AS refs, ${isRow} AS isRow ${indexed}
+         WHERE i.namespace = ? AND i.agent_id = ? AND i.file_id > ?
          UNION ALL
-         SELECT r.file_id, NULL, NULL, 1 FROM store_sessions s CROSS JOIN store_file_references r ON r.session = s.session
+         SELECT r.file_id, NULL, NULL, 1, 1 FROM store_sessions s CROSS JOIN store_file_references r ON r.session = s.session
          WHERE s.namespace = ? AND s.agent_id = ? AND r.file_id > ?
        ) GROUP BY id ORDER BY id LIMIT ?`,
     )
     .all(namespace, agentId, afterId, namespace, agentId, afterId, limit);
+  if (files.some((file) => file.isRow === 0)) throw damagedIndex();
+  if (files.length < limit) assertIndexed(connection);
+  return files.map(({ id, bytes, storedAtMs, references }) => ({ id, bytes, storedAtMs, references }));
 }

@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import Database from "better-sqlite3";
@@ -133,6 +134,35 @@ describe("files of a SQLite store", () => {
       (await Array.fromAsync(store.maintenance!.verify({ full }))).map(({ code, message }) => `${code} ${message}`);
     expect(await found(false)).toEqual([expect.stringContaining(ids[1])]);
     expect(await found(true)).toEqual([expect.stringContaining(ids[0]), expect.stringContaining(ids[1])]);
+  });
+
+  it("are found or damage, whichever place of their id has changed", async () => {
+    const path = join(testFolder(), "store.db");
+    const ids = await (async () => {
+      await using store = createSqliteStore({ path });
+      return [await put(store, 100, 1), await put(store, 100, 2)];
+    })();
+    const [id = ""] = ids;
+    const whole = readFileSync(path);
+    const places: number[] = [];
+    for (let at = whole.indexOf(id); at !== -1; at = whole.indexOf(id, at + 1)) places.push(at);
+    expect(places.length).toBeGreaterThan(1);
+    for (const at of places) {
+      const bytes = Uint8Array.from(whole);
+      bytes[at + 40] = (bytes[at + 40] ?? 0) ^ 16;
+      writeFileSync(path, bytes);
+      const answers = [];
+      for (const ask of [
+        async (store: SessionStore) => (await store.files?.stat(scope, id))?.id,
+        async (store: SessionStore) => (await lengthOf(store, id)) === 100 && id,
+        async (store: SessionStore) => (await listed(store)).find((file) => file.id === id)?.id,
+      ]) {
+        await using store = createSqliteStore({ path, recover: false });
+        answers.push(await ask(store).catch((error: unknown) => (error as { readonly code: string }).code));
+      }
+      expect(answers.filter((answer) => answer !== id && answer !== "STORE_CORRUPT")).toEqual([]);
+      expect(answers).toContain("STORE_CORRUPT");
+    }
   });
 
   it("are in a backup, and in the copy of a repair with what refers to them", async () => {
