@@ -105,8 +105,8 @@ const isRow = "ifnull(f.namespace = i.namespace AND f.agent_id = i.agent_id AND 
 const compared = new WeakSet<Connection>();
 
 /**
- * Compares the index of files with the rows, once for each connection, where a file was not found or a list ended.
- * @throws {ThroughlineError} STORE_CORRUPT when the index lacks a file
+ * Compares the indexes of files and of references with the rows, once for each connection, where a file was not found or a list ended.
+ * @throws {ThroughlineError} STORE_CORRUPT when an index lacks a row
  */
 function assertIndexed(connection: Connection): void {
   if (compared.has(connection)) return;
@@ -118,12 +118,20 @@ function assertIndexed(connection: Connection): void {
     )
     .pluck()
     .get();
-  if (lacking !== undefined) throw damagedIndex();
+  const lost = connection.database
+    .prepare<[], number>(
+      `SELECT 1 FROM store_file_references i INDEXED BY store_file_references_file WHERE NOT EXISTS (
+         SELECT 1 FROM store_file_references r
+         WHERE r.session = i.session AND r.seq = i.seq AND r.file_id = i.file_id) LIMIT 1`,
+    )
+    .pluck()
+    .get();
+  if (lacking !== undefined || lost !== undefined) throw damagedIndex();
   compared.add(connection);
 }
 
 function damagedIndex(): Error {
-  return refused("STORE_CORRUPT", "The index of the files is damaged: it does not fit their rows.", {});
+  return refused("STORE_CORRUPT", "An index of the files is damaged: it does not fit their rows.", {});
 }
 
 function findFile(connection: Connection, { namespace, agentId }: FileUpload["scope"], id: string): KeptFile | null {

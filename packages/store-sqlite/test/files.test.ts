@@ -165,6 +165,31 @@ describe("files of a SQLite store", () => {
     }
   });
 
+  it("are listed with their references, or as damage, whichever place of a reference has changed", async () => {
+    const path = join(testFolder(), "store.db");
+    const id = await (async () => {
+      await using store = createSqliteStore({ path });
+      const own = await put(store, 100, 1);
+      await store.append(await createSession(store, "a"), [fileDraft(own)]);
+      return own;
+    })();
+    const whole = readFileSync(path);
+    const places: number[] = [];
+    for (let at = whole.indexOf(id); at !== -1; at = whole.indexOf(id, at + 1)) places.push(at);
+    const answers = [];
+    for (const at of places) {
+      const bytes = Uint8Array.from(whole);
+      bytes[at + 40] = (bytes[at + 40] ?? 0) ^ 16;
+      writeFileSync(path, bytes);
+      await using store = createSqliteStore({ path, recover: false });
+      answers.push(await listed(store).catch((error: unknown) => (error as { readonly code: string }).code));
+    }
+    const right = expect.arrayContaining([expect.objectContaining({ id, bytes: 100, references: 1 })]);
+    for (const answer of answers) if (answer !== "STORE_CORRUPT") expect(answer).toEqual(right);
+    // The row and the index of the file, and those of the reference.
+    expect(answers.filter((answer) => answer === "STORE_CORRUPT")).toHaveLength(4);
+  });
+
   it("are in a backup, and in the copy of a repair with what refers to them", async () => {
     const folder = testFolder(quickFolder());
     const path = join(folder, "store.db");
