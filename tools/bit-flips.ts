@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import type { SessionEvent, SessionRef } from "../packages/core/src/index.ts";
 import { compareReads, type Expected, expectedOf, type FlipOutcome } from "./bit-flips/compare-reads.ts";
+import { fileIdsOf } from "./bit-flips/facet-reads.ts";
 import { fillStore } from "./bit-flips/fill-store.ts";
 import { type FlippedStore, flippedStores, type FlipRegion } from "./bit-flips/flipped-store.ts";
 import { KeptFiles, setWholeTimes } from "./bit-flips/kept-files.ts";
@@ -215,7 +216,7 @@ function drawSessions(sessionIds: readonly string[], owner: string | null, rando
 async function runFlips(kind: FlippedStore, { seed, from, to, whole }: FlipRange, folder: string): Promise<void> {
   const [flipped, backup] = [join(folder, "flipped"), join(folder, "backup")];
   cpSync(whole, flipped, { recursive: true });
-  const { refs, sessionIds, expected } = await readWhole(kind, flipped, backup);
+  const { refs, sessionIds, fileIds, expected } = await readWhole(kind, flipped, backup);
   let kept = await settledFiles(kind, flipped);
   const regions = kind.regions(flipped);
   for (let flip = from; flip < to; flip++) {
@@ -226,7 +227,7 @@ async function runFlips(kind: FlippedStore, { seed, from, to, whole }: FlipRange
     const events: SessionEvent[] = [];
     const store = kind.open(flipped, (event) => events.push(event));
     const asked = drawSessions(sessionIds, kind.sessionIdOf(place.file), random);
-    const context = { store, refs, asked, backup: { path: backup, open: kind.openBackup } };
+    const context = { store, refs, asked, fileIds, backup: { path: backup, open: kind.openBackup } };
     const changed = { path: join(flipped, place.file), isShared: place.file === kind.shared };
     const outcomes = await compareReads(context, expected, events, changed);
     await store.close().catch(() => undefined);
@@ -267,6 +268,7 @@ async function readWhole(
 ): Promise<{
   readonly refs: readonly SessionRef[];
   readonly sessionIds: readonly string[];
+  readonly fileIds: readonly string[];
   readonly expected: Expected;
 }> {
   const store = kind.open(folder);
@@ -276,10 +278,12 @@ async function readWhole(
     const some = sessions.filter(({ head }, index) => head.lastSeq > 0 || index % 6 === 0);
     const refs = some.map(({ ref }) => ref);
     const sessionIds = some.map(({ sessionId }) => sessionId);
+    const fileIds = await fileIdsOf(store);
     return {
       refs,
       sessionIds,
-      expected: await expectedOf({ store, refs, backup: { path: backup, open: kind.openBackup } }),
+      fileIds,
+      expected: await expectedOf({ store, refs, fileIds, backup: { path: backup, open: kind.openBackup } }),
     };
   } finally {
     await store.close();

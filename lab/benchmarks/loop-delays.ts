@@ -152,7 +152,12 @@ await route("search", "GET", `/search?q=deployment`);
 await route("search, two words", "GET", `/search?q=words%20number`);
 await route("sessions", "GET", "/sessions?limit=100");
 await route("resolve", "GET", "/resolve?q=long");
+await route("search, grouped", "POST", "/search", { anyOf: ["deployment", "words"], group: "session" });
 await route("stats", "GET", "/stats");
+for (const name of ["usage", "digest", "changed-files", "relations", "resume", "approvals", "branches?record=first"])
+  await route(name, "GET", `${here}/${name.replace("first", await oneId())}`);
+await route("usage of all", "GET", "/usage");
+await route("diagnose", "POST", "/diagnose", { session: longKey });
 await route("session", "GET", here);
 await route("entry, patch", "PATCH", `${here}/entry`, { label: "Long" });
 const opened = await route("turn, open", "POST", `${here}/turns`, { owner: "benchmark" });
@@ -167,6 +172,8 @@ await route("checkpoint, dry run", "POST", `${here}/checkpoint`, { dryRun: true 
 await route("checkpoint", "POST", `${here}/checkpoint`, {});
 await route("compact, dry run", "POST", `${here}/compact`, { dryRun: true, window: 200_000 });
 await runTurns(store, measured);
+await route("rewind", "POST", `${here}/rewind`, { to: await oneId() });
+await route("switch", "POST", `${here}/switch`, { to: await oneId() });
 await route("redact", "POST", `${here}/redact`, { ids: [await oneId()], reason: "test" });
 await route("compact", "POST", `${here}/compact`, { window: 200_000 });
 await route("reset", "POST", `/sessions/twig/reset`, { sessionId: "twig-anew" });
@@ -177,6 +184,6 @@ await client.terminate();
 rmSync(folder, { recursive: true, force: true });
 
 async function oneId(): Promise<string> {
-  const { head } = await ask("GET", `${here}/records?limit=1&after=5000`);
+  const { head } = await ask("GET", `${here}/records?limit=1&after=${Math.floor(count / 8) * 4}`);
   return /"id":"([^"]+)"/.exec(head)?.[1] ?? "";
 }

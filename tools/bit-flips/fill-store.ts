@@ -1,4 +1,5 @@
 import { type AppendDraft, redactRecords, type SessionRef, type SessionStore } from "../../packages/core/src/index.ts";
+import { fillFacets } from "./facet-reads.ts";
 
 const refOf = (name: string): SessionRef => ({ namespace: "", agentId: "main", key: `agent:main:cli:direct:${name}` });
 
@@ -54,4 +55,5 @@ export async function fillStore(store: SessionStore): Promise<void> {
   const { records } = await store.append(redacted, [message("user", "secret"), message("assistant", "kept")]);
   await redactRecords(store, redacted, [records[0]?.id ?? ""], { reason: "test" });
   for (let index = 0; index < 12; index++) await begin(`s${index}`, { index });
+  await fillFacets(store);
 }

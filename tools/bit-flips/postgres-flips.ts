@@ -18,6 +18,7 @@ import { createPostgresStore } from "../../packages/store-postgres/src/index.ts"
 import { startPostgres } from "../../packages/store-postgres/test/postgres-server.ts";
 import { repositoryRoot } from "../find-files.ts";
 import { compareReads, type Expected, expectedOf, type Work } from "./compare-reads.ts";
+import { fileIdsOf } from "./facet-reads.ts";
 import { fillStore } from "./fill-store.ts";
 import type { FlipRegion } from "./flipped-store.ts";
 
@@ -81,7 +82,7 @@ export async function postgresFlips({ flips, draw, note }: PostgresFlipOptions):
         notify: false,
         onEvent: (event) => events.push(event),
       });
-    const { refs, expected } = await readWhole(open, folder);
+    const { refs, fileIds, expected } = await readWhole(open, folder);
     const relations = await relationsOf(client);
     const regions = relations.flatMap((relation) => regionsOf(server.dataFolder, relation));
     for (let flip = 0; flip < flips; flip++) {
@@ -94,7 +95,7 @@ export async function postgresFlips({ flips, draw, note }: PostgresFlipOptions):
       writeAt(path, at, Buffer.of((page.bytes[at - page.at] ?? 0) ^ (1 << bit)));
       const events: SessionEvent[] = [];
       const store = open(events);
-      const outcomes = await compareReads({ store, refs, more: worksOf(store, folder) }, expected, events);
+      const outcomes = await compareReads({ store, refs, fileIds, more: worksOf(store, folder) }, expected, events);
       await store.close().catch(() => undefined);
       await evict();
       writeAt(path, page.at, page.bytes);
@@ -143,7 +144,7 @@ async function prepareServer(client: Client): Promise<void> {
 async function readWhole(
   open: () => SessionStore,
   folder: string,
-): Promise<{ readonly refs: readonly SessionRef[]; readonly expected: Expected }> {
+): Promise<{ readonly refs: readonly SessionRef[]; readonly fileIds: readonly string[]; readonly expected: Expected }> {
   const store = open();
   try {
     await fillStore(store);
@@ -152,7 +153,8 @@ async function readWhole(
     const { sessions } = await store.list({ state: "any", limit: 1000, sort: "key" });
     // Sessions without records are many and alike: some of them stand for all.
     const refs = sessions.filter(({ head }, index) => head.lastSeq > 0 || index % 6 === 0).map(({ ref }) => ref);
-    return { refs, expected: await expectedOf({ store, refs, more: worksOf(store, folder) }) };
+    const fileIds = await fileIdsOf(store);
+    return { refs, fileIds, expected: await expectedOf({ store, refs, fileIds, more: worksOf(store, folder) }) };
   } finally {
     await store.close();
   }
