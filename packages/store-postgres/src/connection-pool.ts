@@ -5,7 +5,7 @@ import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { abortedBefore, refused } from "@throughline/core/internal";
 import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
-import { flushed, ownNamesOnly } from "./statement-settings.ts";
+import { beginning, ownNamesOnly } from "./statement-settings.ts";
 
 /** Describes a lent connection: the part of the driver's client that the store uses. */
 export interface PostgresConnection {
@@ -158,10 +158,7 @@ export class ConnectionPool {
     try {
       const run: RunStatement = (text, values = []) => this.#send(connection, text, values, { deadlineMs });
       const lockMs = Math.max(1, Math.trunc(this.#options.timeoutMs / 2));
-      // The driver sends several statements together if they have no parameters, so this costs one round trip.
-      await run(
-        `BEGIN ISOLATION LEVEL READ COMMITTED; ${this.#options.settings?.() ?? ""}SET LOCAL lock_timeout = ${lockMs}; ${ownNamesOnly}; SELECT ${flushed}`,
-      );
+      for (const statement of beginning(lockMs, this.#options.settings?.() ?? "")) await run(statement);
       const result = await work(run);
       step = "commit";
       await run("COMMIT");

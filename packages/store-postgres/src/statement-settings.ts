@@ -40,3 +40,14 @@ export function setFlush(isFlushed: string): string {
 
 /** Makes Citus apply the settings of a transaction on its other nodes, too. */
 export const settingsPassedOn = "SET LOCAL citus.propagate_set_commands = 'local'; ";
+
+/**
+ * Returns what begins a transaction, one round trip for each text, because the driver sends several statements without
+ * parameters together. Citus passes on the whole text for each setting in it. A node would then begin a transaction in a
+ * transaction, and log a warning each time, so BEGIN stands alone there. @param passedOn `settingsPassedOn`, or nothing
+ */
+export function beginning(lockMs: number, passedOn: string): readonly string[] {
+  const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
+  const settings = `${passedOn}SET LOCAL lock_timeout = ${lockMs}; ${ownNamesOnly}; SELECT ${flushed}`;
+  return passedOn === "" ? [`${begin}; ${settings}`] : [begin, settings];
+}
