@@ -28,6 +28,11 @@ export async function migrateSchema(
   assertKnown(place, before, layout, steps);
   if (before !== null && before.version >= newest) return layout;
   try {
+    if (before === null && options.isDistributed === true)
+      await place.pool.transaction(async (run) => {
+        await takeMigrationLock(run);
+        await createSchema(place, run);
+      });
     for (const step of steps)
       await place.pool.transaction((run) => applyStep(place, run, step, { steps, options: { ...options, layout } }));
   } catch (error) {
@@ -55,6 +60,15 @@ export function outdated(
   });
 }
 
+/**
+ * A role that may use an existing schema may lack the right to create one. On Citus this is a transaction of its own. It
+ * notes a sequence at the other nodes by a connection of its own, which sees only what is committed.
+ */
+async function createSchema({ schema, schemaName }: MigrationPlace, run: RunStatement): Promise<void> {
+  const [existing] = await run("SELECT FROM pg_namespace WHERE nspname = $1", [schemaName]);
+  if (existing === undefined) await run(`CREATE SCHEMA ${schema}`);
+}
+
 async function applyStep(
   place: MigrationPlace,
   run: RunStatement,
@@ -70,9 +84,7 @@ async function applyStep(
   assertKnown(place, found, options.layout, steps);
   if (found !== null && found.version >= step.version) return;
   if (found === null) {
-    const [existing] = await run("SELECT FROM pg_namespace WHERE nspname = $1", [place.schemaName]);
-    // A role that may use an existing schema may lack the right to create one.
-    if (existing === undefined) await run(`CREATE SCHEMA ${place.schema}`);
+    await createSchema(place, run);
     await run(`CREATE TABLE ${place.schema}.store_info (name text PRIMARY KEY, value text NOT NULL)`);
     await setInfo(place, run, "layout", options.layout);
   }

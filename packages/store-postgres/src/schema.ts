@@ -237,18 +237,22 @@ CREATE TABLE ${schema}.partials (
 )${behindTable(schema, "partials", kind)}
 `;
 
-/** Returns the whole schema. Citus distributes the tables after all of them exist. */
+/**
+ * Returns the whole schema. Citus spreads the tables before the functions and views follow, because it passes on at once
+ * what depends on spread tables only.
+ */
 function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): string {
   const kind = { ...options, layout };
-  return [
-    clockFunction(schema),
-    rowClockFunction(schema),
+  const clocks = [clockFunction(schema), rowClockFunction(schema)];
+  const tables = [
     sessions(schema, kind),
     purgedSources(schema, kind),
     records(schema, kind),
     others(schema, kind),
     partials(schema, kind),
     fileTables(schema, kind),
+  ];
+  const programs = [
     patchFunctions(schema),
     boundFunctions(schema),
     appendFunction(schema, layout),
@@ -257,10 +261,14 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
     readWindowFunction(schema, layout),
     summaryViews(schema, layout),
     noteErasedFunction(schema),
-    // Citus copies this setting of a column to its shards, and refuses to change it later.
-    contentsUnsampled(schema),
-    ...(layout.name === "tenant" && options.isDistributed === true ? [distribute(schema)] : []),
-  ].join("\n");
+  ];
+  const unsampled = contentsUnsampled(schema);
+  const parts =
+    layout.name === "tenant" && options.isDistributed === true
+      ? // Citus copies this setting of a column to its shards, and refuses to change it later.
+        [...clocks, ...tables, unsampled, distribute(schema), ...programs]
+      : [...clocks, ...tables, ...programs, unsampled];
+  return parts.join("\n");
 }
 
 /** A program that does not know vectors would leave those of a text that it erases. */

@@ -67,7 +67,12 @@ export function distribute(schema: string): string {
   const [first = "", ...others] = tenantTables;
   const root = `SELECT create_distributed_table(${name(first)}, 'tenant', colocate_with => 'none');`;
   const references = referenceTables.map((table) => `SELECT create_reference_table(${name(table)});`);
-  return [root, distributeTables(schema, others), ...references].join("\n");
+  // Citus notes a sequence that a column owns at the other nodes with the rights of the table's owner. It notes others by
+  // a connection of its own, which sees only what is committed, and then refuses an owner that is no superuser.
+  const owned = `ALTER SEQUENCE ${schema}.session_numbers OWNED BY ${schema}.sessions.session_no;`;
+  // Citus else changes the shards over several connections, and refuses a function in the same transaction.
+  const sequential = "SET LOCAL citus.multi_shard_modify_mode TO 'sequential';";
+  return [sequential, owned, root, distributeTables(schema, others), ...references].join("\n");
 }
 
 /** Spreads further tables over the nodes as the first one. */
