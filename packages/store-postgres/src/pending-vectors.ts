@@ -5,11 +5,11 @@ import type { StoreContext } from "./store-context.ts";
 
 /**
  * Returns the last record of session `s` that another session gives vectors. Shared records belong to the session that
- * wrote them, and after its purge to the sessions that share them.
+ * wrote them, and after its purge to the sessions that share them. Citus plans the look-up only with the bound tenant.
  */
 function sharedSeq({ schema, found: { layout } }: StoreContext): string {
   return `coalesce((SELECT max(b.to_seq) FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
-      WHERE EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${layout.and("o", "s.tenant")})), 0)`;
+      WHERE EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${layout.and("o", "$4")})), 0)`;
 }
 
 /** Lists the records of a scope that have no vectors of a model. */

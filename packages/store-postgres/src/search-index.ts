@@ -59,12 +59,13 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
  *
  * The position is looked up row by row. A join would read all positions for a few sessions, because the planner expects
  * a third of all sessions to be newer than the slot. The look-up is a column, because Citus plans no LATERAL query that
- * has no table of its own. @param more a condition on the session `s`, with its AND
+ * has no table of its own. It asks one node only if each table names the tenant. @param tenant of the session `s`, bound if
+ * it is the only one @param more a condition on the session, with its AND
  */
-function behind({ schema, found: { layout } }: StoreContext, more = ""): string {
+function behind({ schema, found: { layout } }: StoreContext, tenant = "s.tenant", more = ""): string {
   return `SELECT b.* FROM (
       SELECT s.session_no, s.session_id, s.namespace, s.agent_id, s.key, s.archive_id, s.last_seq, s.appended_slot, coalesce(
-        (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no${layout.and("q", "s.tenant")}),
+        (SELECT q.indexed_seq FROM ${schema}.search_positions q WHERE q.session_no = s.session_no${layout.and("q", tenant)}),
         s.base_to_seqs[pg_catalog.cardinality(s.base_to_seqs)], 0) AS indexed_seq
       FROM ${schema}.sessions s WHERE s.appended_slot >= (SELECT caught_up_slot FROM ${schema}.search_state)${more}
     ) b WHERE b.last_seq > b.indexed_seq`;
@@ -88,12 +89,13 @@ async function catchUp(
   { signal, tenant }: CatchUpOptions,
 ): Promise<{ readonly isLimited: boolean }> {
   const { schema, pool } = context;
-  const ofTenant = tenant.length === 0 ? "" : context.found.layout.and("s", "$2::bigint");
+  const { layout } = context.found;
+  const missing = tenant.length === 0 ? behind(context) : behind(context, "$2::bigint", layout.and("s", "$2::bigint"));
   const sql = `SELECT n.*, b.* FROM (
       SELECT ${schema}.store_now_ms() / 60000 - ${openSlots} AS slot, caught_up_slot, row_security_active($1) AS is_limited,
         current_setting('transaction_read_only') = 'on' AS is_replica
       FROM ${schema}.search_state
-    ) n LEFT JOIN (${behind(context, ofTenant)} ORDER BY b.appended_slot LIMIT ${sliceSessions}) b ON true`;
+    ) n LEFT JOIN (${missing} ORDER BY b.appended_slot LIMIT ${sliceSessions}) b ON true`;
   let first: DatabaseRow | undefined;
   for (;;) {
     const rows = await pool.run(sql, [`${schema}.sessions`, ...tenant], { signal, isRead: true });
@@ -125,13 +127,14 @@ async function indexInherited(
   { signal, tenant }: CatchUpOptions,
 ): Promise<void> {
   const { schema, pool, found } = context;
-  const ofTenant = tenant.length === 0 ? "" : found.layout.and("s", "$1::bigint");
+  const { layout } = found;
+  const [ofTenant, named] = tenant.length === 0 ? ["", "s.tenant"] : [layout.and("s", "$1::bigint"), "$1::bigint"];
   const rows = await pool.run(
     `SELECT b.no AS session_no, max(b.to_seq) AS last_seq, 0 AS indexed_seq, min(s.session_no) AS locked_no, s.namespace, s.agent_id,
        min(s.key) AS key, '' AS archive_id, min(b.id) AS session_id
      FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs, s.base_ids) AS b (no, to_seq, id)
      WHERE s.base_nos IS NOT NULL${ofTenant}
-       AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${found.layout.and("o", "s.tenant")})
+       AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${layout.and("o", named)})
      GROUP BY b.no, s.namespace, s.agent_id`,
     tenant,
     { signal, isRead: true },
