@@ -57,9 +57,9 @@ async function addChunk(context: StoreContext, upload: FileUpload, number: numbe
   const run: RunStatement = (sql, values = []) => pool.run(sql, values);
   if (number === 0) await beginUpload(context, run, upload);
   const added = await run(
-    `INSERT INTO ${schema}.file_chunks (${layout.first("tenant")}upload, number, content)
+    `INSERT INTO ${schema}.file_chunks AS c (${layout.first("tenant")}upload, number, content)
      SELECT ${layout.first("f.tenant")}f.upload, $2::integer, $3::bytea FROM ${schema}.files f
-     WHERE f.upload = $1 AND f.file_id IS NULL${layout.and("f", "$4")} RETURNING number`,
+     WHERE f.upload = $1 AND f.file_id IS NULL${layout.and("f", "$4")} RETURNING c.number`,
     [upload.id, number, content, ...layout.values(upload.scope)],
   );
   if (added.length === 0) throw givenUp();

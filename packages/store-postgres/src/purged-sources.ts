@@ -14,24 +14,31 @@ export async function notePurge(context: StoreContext, run: RunStatement, sessio
   const digest = textOrNull(session["source_digest"]);
   if (digest === null) return;
   const { schema, found } = context;
-  const ref = refOf(session);
-  const nowMs = await databaseNowMs(context, run);
-  await run(insertMarks(schema, found.layout), [
-    [ref.namespace],
-    [digest],
-    [ref.agentId],
-    [nowMs],
-    ...found.layout.values(ref).map((tenant) => [tenant]),
-  ]);
+  const { namespace, agentId } = refOf(session);
+  const purgedAtMs = await databaseNowMs(context, run);
+  const { sql, values } = insertMarks(schema, found.layout, [{ namespace, agentId, digest, purgedAtMs }]);
+  await run(sql, values);
 }
 
-/** Inserts marks from arrays of their columns. The later time of a source stays. */
-function insertMarks(schema: string, { last }: Layout): string {
-  const names = `namespace, source_digest, agent_id, purged_at_ms${last("tenant")}`;
-  return `INSERT INTO ${schema}.purged_sources AS o (${names})
-     SELECT ${names} FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[]${last("$5::bigint[]")}) AS u (${names})
-     ON CONFLICT (namespace, source_digest, agent_id${last("tenant")})
+/**
+ * Inserts marks. The later time of a source stays. Citus sends VALUES to the nodes as they are, and would copy the rows of
+ * a SELECT, which row security does not allow.
+ */
+function insertMarks(
+  schema: string,
+  layout: Layout,
+  marks: readonly PurgeMark[],
+): { readonly sql: string; readonly values: readonly unknown[] } {
+  const values: unknown[] = [];
+  const rows = marks.map((mark) => {
+    const row = [mark.namespace, mark.digest, mark.agentId, mark.purgedAtMs, ...layout.values(mark)];
+    return `(${row.map((value) => `$${values.push(value)}`).join(", ")})`;
+  });
+  const sql = `INSERT INTO ${schema}.purged_sources AS o (namespace, source_digest, agent_id, purged_at_ms${layout.last("tenant")})
+     VALUES ${rows.join(", ")}
+     ON CONFLICT (namespace, source_digest, agent_id${layout.last("tenant")})
        DO UPDATE SET purged_at_ms = greatest(o.purged_at_ms, excluded.purged_at_ms)`;
+  return { sql, values };
 }
 
 /**
@@ -89,14 +96,10 @@ export async function* readPurges(
 
 /** Adds marks of another store. The later time of a source stays. */
 export async function addPurges({ schema, pool, found }: StoreContext, marks: readonly PurgeMark[]): Promise<void> {
-  const { layout } = found;
-  await pool.run(insertMarks(schema, layout), [
-    marks.map(({ namespace }) => namespace),
-    marks.map(({ digest }) => digest),
-    marks.map(({ agentId }) => agentId),
-    marks.map(({ purgedAtMs }) => purgedAtMs),
-    ...(layout.name === "plain" ? [] : [marks.map((mark) => layout.values(mark)[0])]),
-  ]);
+  for (let from = 0; from < marks.length; from += sliceRows) {
+    const { sql, values } = insertMarks(schema, found.layout, marks.slice(from, from + sliceRows));
+    await pool.run(sql, values);
+  }
 }
 
 /** Copies the marks of a namespace, or of all namespaces, to another schema. */

@@ -96,11 +96,14 @@ async function replaceVectors(
   );
   if (vectors.length === 0) return;
   const column = (of: (vector: KeptVector) => unknown): string => arrayLiteral(vectors.map(of));
+  // With a row of the tenant beside them Citus inserts the vectors where it is. It would copy them there otherwise, and
+  // row security allows no copy.
   await run(
     `INSERT INTO ${schema}.vectors (${layout.first("tenant")}namespace, agent_id, model, number, session_no, first_seq, last_seq, part, scale, code, numbers)
-     SELECT ${layout.first("$12::bigint")}$1, $2, $3, $4::bigint + v.place - 1, v.no, v.first_seq, v.last_seq, v.part, v.scale, v.code, v.numbers
+     SELECT ${layout.first("s.tenant")}s.namespace, s.agent_id, s.model, $4::bigint + v.place - 1, v.no, v.first_seq, v.last_seq, v.part, v.scale, v.code, v.numbers
      FROM unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::integer[], $9::double precision[], $10::bytea[], $11::bytea[])
-       WITH ORDINALITY AS v (no, first_seq, last_seq, part, scale, code, numbers, place)`,
+       WITH ORDINALITY AS v (no, first_seq, last_seq, part, scale, code, numbers, place)
+     JOIN ${schema}.vector_sets s ON s.namespace = $1 AND s.agent_id = $2 AND s.model = $3${layout.and("s", "$12")}`,
     [
       ref.namespace,
       ref.agentId,
