@@ -16,13 +16,23 @@ const numbersApart = 2n ** 32n;
 /** Leaves room for numbers that other programs take from the target's sequence between two statements of this run. */
 const numbersMeanwhile = 2n ** 20n;
 
+/** At Citus the numbers that a node gives begin at its group times this. */
+const numbersOfGroup = 2n ** 48n;
+
+/** Keeps so many of them at the target, because all of them would leave no numbers for its own nodes. */
+const numbersKept = 2n ** 33n;
+
+/** Reserves numbers for groups that the source gets during the move. */
+const groupsMeanwhile = 64n;
+
 /**
  * Holds the range of numbers at the target that belongs to the source. The offset is added to each number of the
- * source.
+ * source. If the nodes of Citus gave the numbers, those of the groups follow each other.
  */
 export interface NumberRange {
   readonly offset: bigint;
   readonly end: bigint;
+  readonly isOfNodes: boolean;
 }
 
 export interface Relocation {
@@ -86,8 +96,8 @@ async function identityOf({ pool, schema }: StoreContext): Promise<string> {
  */
 export async function rangeOf(from: StoreContext, to: StoreContext): Promise<NumberRange> {
   const name = `relocated_from_${await identityOf(from)}`;
-  const [last] = await from.pool.run(`SELECT last_value FROM ${from.schema}.session_numbers`, [], { isRead: true });
-  const span = BigInt(String(last?.["last_value"])) + numbersApart;
+  const isOfNodes = from.found.isDistributed;
+  const span = isOfNodes ? await spanOfNodes(from) : await spanOfSequence(from);
   const sequence = `${to.schema}.session_numbers`;
   return to.pool.transaction(async (run) => {
     // The row lock lets one run at a time choose the range.
@@ -95,15 +105,25 @@ export async function rangeOf(from: StoreContext, to: StoreContext): Promise<Num
     const [kept] = await run(`SELECT value FROM ${to.schema}.store_info WHERE name = $1`, [name]);
     if (kept !== undefined) {
       const [offset = "", end = ""] = String(kept["value"]).split(" ");
-      return { offset: BigInt(offset), end: BigInt(end) };
+      return { offset: BigInt(offset), end: BigInt(end), isOfNodes };
     }
     const [next] = await run(`SELECT nextval('${sequence}') AS number`);
     const offset = BigInt(String(next?.["number"])) + numbersMeanwhile;
     const end = offset + span;
     await run(`SELECT setval('${sequence}', $1)`, [String(end)]);
     await run(`INSERT INTO ${to.schema}.store_info (name, value) VALUES ($1, $2)`, [name, `${offset} ${end}`]);
-    return { offset, end };
+    return { offset, end, isOfNodes };
   });
+}
+
+async function spanOfSequence({ pool, schema }: StoreContext): Promise<bigint> {
+  const [last] = await pool.run(`SELECT last_value FROM ${schema}.session_numbers`, [], { isRead: true });
+  return BigInt(String(last?.["last_value"])) + numbersApart;
+}
+
+async function spanOfNodes({ pool }: StoreContext): Promise<bigint> {
+  const [last] = await pool.run("SELECT max(groupid) AS group FROM pg_catalog.pg_dist_node", [], { isRead: true });
+  return (BigInt(String(last?.["group"] ?? 0)) + 1n + groupsMeanwhile) * numbersKept;
 }
 
 /**
@@ -113,7 +133,7 @@ export async function rangeOf(from: StoreContext, to: StoreContext): Promise<Num
 export async function dropLeftCopies({ from, to, numbers: range, check }: Relocation): Promise<void> {
   const { layout } = to.found;
   const copied = await to.pool.run(
-    `SELECT DISTINCT r.session_no, r.session_no - $1::bigint AS number${layout.last("r.tenant")} FROM ${to.schema}.records r
+    `SELECT DISTINCT r.session_no${layout.last("r.tenant")} FROM ${to.schema}.records r
      WHERE r.session_no > $1::bigint AND r.session_no <= $2::bigint
        AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s WHERE s.session_no = r.session_no${layout.and("s", "r.tenant")})
        AND NOT EXISTS (SELECT FROM ${to.schema}.sessions s
@@ -122,15 +142,18 @@ export async function dropLeftCopies({ from, to, numbers: range, check }: Reloca
     { isRead: true },
   );
   if (copied.length === 0) return;
-  const numbers = copied.map((row) => String(row["number"]));
+  const numberOf = (row: DatabaseRow): string => oldNumber(range, String(row["session_no"]));
+  const numbers = copied.map(numberOf);
   const kept = await from.pool.run(
-    `SELECT n.no FROM unnest($1::bigint[]) AS n (no)
-     WHERE EXISTS (SELECT FROM ${from.schema}.sessions s WHERE s.session_no = n.no OR s.base_nos @> ARRAY[n.no])`,
+    `SELECT s.session_no, s.base_nos FROM ${from.schema}.sessions s
+     WHERE s.session_no = ANY ($1::bigint[]) OR s.base_nos && $1::bigint[]`,
     [numbers],
     { isRead: true },
   );
-  const known = new Set(kept.map((row) => String(row["no"])));
-  const left = copied.filter((row) => !known.has(String(row["number"])));
+  const known = new Set(
+    kept.flatMap((row) => [row["session_no"], ...((row["base_nos"] ?? []) as readonly unknown[])].map(String)),
+  );
+  const left = copied.filter((row) => !known.has(numberOf(row)));
   const tenants = Map.groupBy(left, (row) => row["tenant"]);
   for (const [tenant, rows] of tenants) {
     await dropCopiedReferences(
@@ -184,8 +207,23 @@ export async function families(
   return [...found.values()].toSorted((a, b) => a.updatedAtMs - b.updatedAtMs);
 }
 
-export function newNumber({ numbers }: Relocation, number: string): string {
-  return String(BigInt(number) + numbers.offset);
+/** @throws {ThroughlineError} STORE_UNSUPPORTED for a number of a node of Citus beyond those that were reserved */
+export function newNumber(
+  { numbers: { offset, end, isOfNodes } }: Pick<Relocation, "numbers">,
+  number: string,
+): string {
+  const old = BigInt(number);
+  if (!isOfNodes) return String(old + offset);
+  const [group, place] = [old / numbersOfGroup, old % numbersOfGroup];
+  const moved = offset + group * numbersKept + place;
+  if (place < numbersKept && moved <= end) return String(moved);
+  throw refused("STORE_UNSUPPORTED", "The target has no number reserved for a session of the source.", { number });
+}
+
+function oldNumber({ offset, isOfNodes }: NumberRange, number: string): string {
+  const moved = BigInt(number) - offset;
+  if (!isOfNodes) return String(moved);
+  return String((moved / numbersKept) * numbersOfGroup + (moved % numbersKept));
 }
 
 /** Tests whether the target has a session with such an address or id, or another spelling of the agent id. */
