@@ -44,6 +44,16 @@ const movedShard: Meaning = {
   remedy: "Try again.",
 };
 
+/** Citus changes tables and functions from its coordinator only. */
+const notCoordinator: Meaning = {
+  pattern: /operation is not allowed on this node/,
+  code: "STORE_UNSUPPORTED",
+  says: "Only the coordinator of Citus can make or change the schema.",
+  remedy: "Open the store once with the URL of the coordinator.",
+};
+
+const ofCitus = [movedShard, notCoordinator];
+
 /** The first row that matches the native code counts. */
 const meanings: readonly Meaning[] = [
   { pattern: /^(55P03|40P01|40001)$/, code: "STORE_LOCKED", says: "Another writer kept the rows until the deadline." },
@@ -158,7 +168,7 @@ export function storeError(error: unknown, outcome: WriteOutcome, place: string)
   const details = { place, nativeCode: native };
   const text = causeText(error);
   const meaning =
-    (/^(XX000|42P01)$/.test(native) && movedShard.pattern.test(text) ? movedShard : undefined) ??
+    (/^(XX000|42P01)$/.test(native) ? ofCitus.find(({ pattern }) => pattern.test(text)) : undefined) ??
     meanings.find(({ pattern }) => pattern.test(native)) ??
     (native === "" && isPassing(error) ? brokeOff : undefined);
   if (meaning === undefined)

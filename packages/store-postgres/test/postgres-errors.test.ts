@@ -26,6 +26,16 @@ it.each([
   expect(error).toMatchObject({ code: "STORE_UNREACHABLE", retryable: true, outcome: "not-applied" });
 });
 
+it("says where the schema of a cluster can be made", () => {
+  const text = "operation is not allowed on this node";
+  const error = storeError(Object.assign(new Error(text), { code: "XX000" }), "not-applied", "db");
+  expect(error).toMatchObject({
+    code: "STORE_UNSUPPORTED",
+    message: `Only the coordinator of Citus can make or change the schema. (db: ${text})`,
+    remedy: "Open the store once with the URL of the coordinator.",
+  });
+});
+
 it("still reports a table that is not there as a missing schema", () => {
   const text = 'relation "throughline.records" does not exist';
   const error = storeError(Object.assign(new Error(text), { code: "42P01" }), "not-applied", "db");
