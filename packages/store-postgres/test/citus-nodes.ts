@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, rmSync } from "node:fs";
+import { appendFileSync, chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import pg from "pg";
@@ -10,6 +10,8 @@ export interface CitusCluster {
   /** The database of the coordinator. */
   readonly url: string;
   readonly workerUrls: readonly string[];
+  /** Returns what the servers have logged until now, the coordinator first. A line begins with its SQLSTATE. */
+  logs(): readonly string[];
   stop(): Promise<void>;
 }
 
@@ -23,6 +25,7 @@ interface ClusterOptions {
 interface Node {
   readonly server: ServerProgram;
   readonly port: number;
+  readonly logFile: string;
 }
 
 /** The moves of shards need logical replication; transactions over nodes need prepared ones. */
@@ -37,6 +40,7 @@ const settings = [
   "max_logical_replication_workers=20",
   "max_sync_workers_per_subscription=4",
   "citus.node_conninfo='sslmode=disable'",
+  "log_line_prefix='%e '",
 ].join("\n");
 
 /** Starts the nodes in data folders of their own, which `stop` removes. */
@@ -59,7 +63,9 @@ export async function startCluster({ binaries, workers, shards }: ClusterOptions
       `SELECT citus_set_coordinator_host('127.0.0.1', ${nodes[0]?.port})`,
       ...nodes.slice(1).map(({ port }) => `SELECT citus_add_node('127.0.0.1', ${port})`),
     ]);
-    return { url, workerUrls, stop };
+    const logs = (): readonly string[] =>
+      nodes.map(({ logFile }) => (existsSync(logFile) ? readFileSync(logFile, "utf8") : ""));
+    return { url, workerUrls, logs, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -72,6 +78,7 @@ function urlOf(port: number): string {
 
 async function startNode(binaries: string, dataFolder: string, shards: number): Promise<Node> {
   const port = await freePort();
+  const logFile = `${dataFolder}.log`;
   const server = createInstalledPostgres({
     binaries,
     dataFolder,
@@ -84,11 +91,11 @@ async function startNode(binaries: string, dataFolder: string, shards: number): 
       "-c",
       flag,
     ]),
-    note: () => undefined,
+    note: (text) => appendFileSync(logFile, text),
   });
   await server.initialise();
   await server.start();
-  return { server, port };
+  return { server, port, logFile };
 }
 
 async function send(url: string, statements: readonly string[]): Promise<void> {

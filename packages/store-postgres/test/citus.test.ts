@@ -1,13 +1,17 @@
 import process from "node:process";
 import type { SessionRef } from "@throughline/core";
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
+import { createPostgresStore, type PostgresStore, relocateSessions } from "@throughline/store-postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kitRunner } from "../../../tools/kit-runner.ts";
 import { tenantOf } from "../src/layout.ts";
-import { tenantTables } from "../src/table-parts.ts";
+import { tenantTables, vectorTables } from "../src/table-parts.ts";
+import { everyWrite } from "./every-write.ts";
+import { listenToShards } from "./shards-asked.ts";
 import { readmeGrants } from "./readme-grants.ts";
 import { endPools, newSchema, openUnderTest, withClient } from "./store-under-test.ts";
+
+const spreadTables = [...tenantTables, ...vectorTables];
 
 /** The coordinator of a cluster: a database with the extension, two workers or more, and `wal_level = logical`. */
 const url = process.env["THROUGHLINE_CITUS_URL"] ?? "";
@@ -72,7 +76,7 @@ if (url === "") {
            WHERE c.relnamespace = $1::regnamespace AND p.partmethod = 'h'`,
           [schema],
         );
-        expect(groups.rows.map((row) => row.table).toSorted()).toEqual(tenantTables.toSorted());
+        expect(groups.rows.map((row) => row.table).toSorted()).toEqual(spreadTables.toSorted());
         expect(new Set(groups.rows.map((row) => row.group)).size).toBe(1);
         const plan = await client.query(
           `EXPLAIN SELECT * FROM "${schema}".read_window_1($1, '', 'agent-1', $2, '', 10, 100000)`,
@@ -129,7 +133,7 @@ if (url === "") {
       const shards = await withClient(url, async (client) => {
         const { rows } = await client.query<{ name: string; port: number }>(
           `SELECT shard_name AS name, nodeport AS port FROM citus_shards WHERE table_name::text LIKE $1 AND table_name::text = ANY ($2)`,
-          [`${schema}.%`, tenantTables.map((table) => `${schema}.${table}`)],
+          [`${schema}.%`, spreadTables.map((table) => `${schema}.${table}`)],
         );
         return Map.groupBy(rows, ({ port }) => port);
       });
@@ -147,6 +151,54 @@ if (url === "") {
           }
         });
       }
+    });
+
+    it("asks the shard of one tenant in every statement about its sessions", async () => {
+      await using listening = await listenToShards(url);
+      await using mine = createPostgresStore({ pool: listening.pool, schema, notify: false });
+      await mine.list();
+      const opened = listening.statements.length;
+      await everyWrite(mine, { ...refOf(6), key: "agent:agent-6:every" });
+      const asked = listening.statements.slice(opened);
+      expect(asked.filter(({ ranges }) => ranges.size > 1).map(({ text }) => text)).toEqual([]);
+      expect(asked.filter(({ ranges }) => ranges.size === 1).length).toBeGreaterThan(50);
+    });
+
+    it("leaves nothing at the target of a relocation of a session that was purged meanwhile", async () => {
+      const [ref, moved] = [{ ...refOf(7), key: "agent:agent-7:busy", namespace: "left" }, newSchema()];
+      await using target = createPostgresStore({ url, schema: moved, notify: false, partitions: 2 });
+      const outcomes = async (): Promise<readonly string[]> => {
+        const found: string[] = [];
+        for await (const { outcome } of relocateSessions(store, target, { namespace: "left" })) found.push(outcome);
+        return found;
+      };
+      const copies = (): Promise<number> =>
+        withClient(url, async (client) => (await client.query(`SELECT FROM "${moved}".records`)).rowCount ?? -1);
+      await store.save(ref, { sessionId: "busy" }, { ifRevision: null });
+      const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.now() + 60_000, fence: 1 } as const;
+      await store.append(ref, [{ type: "message", message: { role: "user", content: "secret" } }], { turn });
+      expect([await outcomes(), await copies()]).toEqual([["busy"], 1]);
+      await store.append(ref, [], { turn: { action: "close", fence: 1 } });
+      await store.remove(ref, { purge: true });
+      expect([await outcomes(), await copies()]).toEqual([[], 0]);
+    });
+
+    it("is made by an owner without further rights, and serves a role of one tenant in every statement", async () => {
+      const [owned, owner, role] = [newSchema(), `owner_${schema}`, `tenant_${schema}`];
+      const urlOf = (name: string): string => Object.assign(new URL(url), { username: name, password: "secret" }).href;
+      await withClient(url, (client) =>
+        client.query(`CREATE ROLE ${owner} LOGIN PASSWORD 'secret'; CREATE ROLE ${role} LOGIN PASSWORD 'secret';
+          CREATE SCHEMA ${owned} AUTHORIZATION ${owner}`),
+      );
+      const given = { schema: owned, notify: false } as const;
+      await using made = createPostgresStore({ ...given, url: urlOf(owner), layout: "tenant", rowSecurity: true });
+      await everyWrite(made, refOf(1));
+      await withClient(url, (client) =>
+        client.query(`${readmeGrants(owned, role)}
+          ${readmeGrants(owned, role, "a tenant").replaceAll("'main'", "'agent-1'")}`),
+      );
+      await using mine = createPostgresStore({ ...given, url: urlOf(role), migrate: false });
+      await everyWrite(mine, refOf(1));
     });
 
     it("answers STORE_UNREACHABLE while a tenant gets a shard of its own, and goes on", async () => {

@@ -4,12 +4,30 @@ import { createPostgresStore, type PostgresStoreOptions } from "@throughline/sto
 import { describe, expect, it } from "vitest";
 import { arrayLiteral } from "../src/array-literal.ts";
 import { joinChecksums } from "../src/join-checksums.ts";
+import { newNumber } from "../src/relocation.ts";
+import { beginning, settingsPassedOn } from "../src/statement-settings.ts";
 
 describe("what needs no server", () => {
   it("an array is written as PostgreSQL reads it", () => {
     expect(arrayLiteral(["a", null, 'q"\\', 1, true, Uint8Array.of(1, 255)])).toBe(
       String.raw`{"a",NULL,"q\"\\",1,true,"\\x01ff"}`,
     );
+  });
+
+  it("a transaction begins in one round trip, and BEGIN stands alone where Citus passes the settings on", () => {
+    expect(beginning(5, "")).toHaveLength(1);
+    const [begin, settings, ...more] = beginning(5, settingsPassedOn);
+    expect([begin, more]).toEqual(["BEGIN ISOLATION LEVEL READ COMMITTED", []]);
+    expect(settings).toContain("SET LOCAL lock_timeout = 5");
+  });
+
+  it("numbers that nodes of Citus gave follow each other at the target, and none leaves its range", () => {
+    const numbers = { offset: 100n, end: 100n + 3n * 2n ** 33n, isOfNodes: true };
+    const moved = (number: bigint): string => newNumber({ numbers }, String(number));
+    expect([moved(7n), moved(2n ** 48n + 7n)]).toEqual(["107", String(2n ** 33n + 107n)]);
+    for (const outside of [2n ** 33n, 2n ** 48n * 3n + 1n])
+      expect(() => moved(outside)).toThrow("The target has no number reserved for a session of the source.");
+    expect(newNumber({ numbers: { ...numbers, isOfNodes: false } }, "7")).toBe("107");
   });
 
   it("checksums of two texts join to that of both", () => {
