@@ -4,9 +4,13 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { buildCitus, citusRelease, missingForCitus } from "./citus-build.ts";
-import { startCluster } from "../packages/store-postgres/test/citus-nodes.ts";
+import { unplannedStatements, warnings } from "./citus-log.ts";
+import { type CitusCluster, startCluster } from "../packages/store-postgres/test/citus-nodes.ts";
 import { repositoryRoot } from "./find-files.ts";
 import { skippedPrefix } from "./long-suite.ts";
+
+/** A run of the suite logs fewer warnings than this on all nodes together. */
+const mostWarnings = 500;
 
 /**
  * Builds Citus from its sources, starts a coordinator and workers on loopback, runs the cluster suite of the PostgreSQL
@@ -37,7 +41,7 @@ async function main(): Promise<number> {
   }
   const cluster = await startCluster({ binaries, workers: Number(values.workers), shards: Number(values.shards) });
   try {
-    if (!values.serve) return await runSuite(cluster.url);
+    if (!values.serve) return (await runSuite(cluster.url)) || reportLogs(cluster);
     process.stdout.write(`${JSON.stringify({ url: cluster.url, workerUrls: cluster.workerUrls })}\n`);
     process.stdin.resume();
     await Promise.race([once(process.stdin, "end"), once(process, "SIGINT"), once(process, "SIGTERM")]);
@@ -61,6 +65,17 @@ async function runSuite(url: string): Promise<number> {
   });
   const [code] = (await once(child, "close")) as [number | null];
   return code ?? 1;
+}
+
+/** Fails for statements that Citus could not plan, and for logs that fill with warnings. */
+function reportLogs(cluster: CitusCluster): number {
+  const unplanned = unplannedStatements(cluster.logs());
+  const warned = warnings(cluster.logs());
+  for (const { text, count } of unplanned) process.stdout.write(`not planned, ${count} times: ${text}\n`);
+  for (const { text, count } of warned) process.stdout.write(`warning, ${count} times: ${text}\n`);
+  const most = warned.reduce((sum, { count }) => sum + count, 0);
+  process.stdout.write(`${unplanned.length} kinds of statements were not planned; the nodes logged ${most} warnings\n`);
+  return unplanned.length === 0 && most <= mostWarnings ? 0 : 1;
 }
 
 if (import.meta.main) process.exitCode = await main();
