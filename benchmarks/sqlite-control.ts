@@ -25,7 +25,11 @@ export interface RawDatabase {
 const require = createRequire(new URL("../packages/store-sqlite/package.json", import.meta.url));
 const Database = require("better-sqlite3") as new (path: string) => RawDatabase;
 
-const planning = { capabilities: sqliteCapabilities({ hasSearch: true }), ids: systemRecordIds, clock: systemClock };
+const planning = {
+  capabilities: sqliteCapabilities({ hasSearch: true, hasVectors: true }),
+  ids: systemRecordIds,
+  clock: systemClock,
+};
 
 /** A turn: a question, a call of a tool, its result, the answer. About 3 KB. */
 export const messages: readonly {

@@ -47,6 +47,11 @@ async function textsOf(store: SessionStore, ref: SessionRef): Promise<readonly u
   return texts;
 }
 
+async function hitsOf(store: SessionStore, text: string): Promise<readonly number[]> {
+  const hits = await Array.fromAsync(store.search?.search({ text }) ?? []);
+  return hits.map(({ seq }) => seq);
+}
+
 async function createSession(store: SessionStore, name: string, texts: readonly string[]): Promise<SessionRef> {
   const ref = refOf(name);
   await store.save(ref, { sessionId: `session-${name}`, label: words[0] }, { ifRevision: null });
@@ -121,6 +126,8 @@ export function describeEncryptedStore({ name, encryption, open, elsewhere }: En
       const startedMs = Date.now();
       const under = await open(encryption);
       await plantWords(under.store);
+      // The search fills the index.
+      expect(await hitsOf(under.store, `"they saw ${words[1]}"`)).toEqual(under.store.search === undefined ? [] : [2]);
       const contents = [...((await under.files?.()) ?? []), ...((await elsewhere?.(startedMs)) ?? [])];
       expect(contents.some((content) => content.byteLength > 0)).toBe(true);
       expect(formsIn(contents)).toEqual([]);
@@ -131,10 +138,31 @@ export function describeEncryptedStore({ name, encryption, open, elsewhere }: En
       await under.dispose();
     });
 
-    it("searches neither words nor meanings", async () => {
+    it("finds words, stems, phrases and beginnings, and not what was erased or is another namespace's", async () => {
       const under = await open(encryption);
-      expect(under.store.search).toBe(undefined);
-      expect(under.store.vectors).toBe(undefined);
+      const { store } = under;
+      expect(store.vectors).toBe(undefined);
+      if (store.search !== undefined) {
+        await createSession(store, "a", ["The quokkas were wandering home", "Home they came"]);
+        await createSession(store, "b", ["A quokka was wandering"]);
+        for (const [text, found] of [
+          ["wandering", [1, 1]],
+          ["wander*", [1, 1]],
+          ['"wandering home"', [1]],
+          ["wandering ho*", [1]],
+          ["hom*", [1, 2]],
+          ["home", [1, 2]],
+          ["hom", []],
+        ] as const)
+          expect((await hitsOf(store, text)).toSorted(), text).toEqual(found);
+        const stems = await Array.fromAsync(store.search.search({ anyOf: ["quokka"], role: "user" }));
+        expect(stems.length).toBe(2);
+        expect(await Array.fromAsync(store.search.search({ text: "home", role: "assistant" }))).toEqual([]);
+        expect(await Array.fromAsync(store.search.search({ text: "home", namespace: "other" }))).toEqual([]);
+        await eraseSessions(store, encryption, [refOf("a")], { reason: "asked for" });
+        expect(await hitsOf(store, "home")).toEqual([]);
+        expect(await hitsOf(store, "wandering")).toEqual([1]);
+      }
       await under.dispose();
     });
 

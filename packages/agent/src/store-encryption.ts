@@ -29,7 +29,8 @@ export function storeEncryption(context: KeyContext, ask: AskPassphrase | null):
     const { openEncryption } = await import("@throughline/encryption");
     const path = assertKeyring(keyring);
     const mainKey = await readMainKey(context, String(settingOf(context.config.settings, "encryption.mainKey")), ask);
-    return openEncryption({ keyring: path, mainKey });
+    const search = settingOf(context.config.settings, "encryption.search") as "words" | "off";
+    return openEncryption({ keyring: path, mainKey, search });
   };
   return {
     keyring,

@@ -24,5 +24,12 @@ export const encryptionSettings: SettingFragment = {
       kind: { type: "choice", choices: ["session", "agent", "namespace"] },
       default: "session",
     },
+    {
+      key: "search",
+      description:
+        "What an encrypted store indexes: words as keyed tokens, which show how often each token occurs, or off: a search reads every record.",
+      kind: { type: "choice", choices: ["words", "off"] },
+      default: "words",
+    },
   ],
 };

@@ -30,4 +30,9 @@ export interface PayloadCodec {
   encode(plain: Uint8Array, context: CodecContext): Uint8Array;
   /** Returns the original bytes. Throws when the bytes were not encoded with this context. */
   decode(coded: Uint8Array, context: CodecContext): Uint8Array;
+  /**
+   * Returns what an index has in place of a word: letters from a to z and digits, the same for equal words of a
+   * namespace. A store with a codec has an index of words only with this function.
+   */
+  searchToken?(word: string, namespace: string): string;
 }

@@ -142,7 +142,8 @@ export { assertPurges, entrySourceDigest, importSourceDigest } from "./import-so
 export { findMatches, searchSnippet } from "./search-match.ts";
 export { assertSearchQuery, parseAnyOf, parseSearch, readSearchQuery } from "./search-plan.ts";
 export type { SearchClause, SearchPlan, SearchScope } from "./search-plan.ts";
-export { searchText } from "./search-text.ts";
+export { searchText, type SearchText } from "./search-text.ts";
+export { roleToken, tokenList, tokenPlan, type SearchToken } from "./search-tokens.ts";
 export { stemOf } from "./search-stems.ts";
 export { scanWords, searchIndexText, toolWord } from "./search-words.ts";
 export type { MessageDraft, NewMessage, ReplyDraft, SessionDraft } from "./session-draft.ts";

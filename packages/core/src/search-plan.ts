@@ -36,6 +36,8 @@ export interface SearchScope {
   readonly limit: number;
   /** Holds the name of the tool as one word; null for any tool. */
   readonly toolWord: string | null;
+  /** Names the role of the messages; null for any record. */
+  readonly role: string | null;
 }
 
 /**
@@ -55,9 +57,9 @@ export function assertSearchQuery(query: SearchQuery): void {
  */
 export function readSearchQuery(query: SearchQuery): SearchScope {
   assertSearchQuery(query);
-  const { text, anyOf, namespace = "", state = "any", limit = 20, tool } = query;
+  const { text, anyOf, namespace = "", state = "any", limit = 20, tool, role = null } = query;
   const plan = anyOf === undefined ? parseSearch(text ?? "") : parseAnyOf(anyOf);
-  return { plan, namespace, state, limit, toolWord: tool === undefined ? null : toolWord(tool) };
+  return { plan, namespace, state, limit, toolWord: tool === undefined ? null : toolWord(tool), role };
 }
 
 /**

@@ -7,7 +7,7 @@ import {
   refused,
 } from "@throughline/core/internal";
 import { type Clock, hasErrorCode, type PayloadCodec, type ThroughlineError } from "@throughline/core";
-import type { Keyring, KeyPlace } from "./keyring.ts";
+import { indexPlace, type Keyring, type KeyPlace } from "./keyring.ts";
 import { makeSlots } from "./keyring-slots.ts";
 import type { MainKey } from "./main-key.ts";
 import { mainKeyKind } from "./main-key-kind.ts";
@@ -15,9 +15,13 @@ import { boundBytes, payloadHeader, payloadKey, payloadParts, payloadsOfSalt, sa
 import { RecentMap } from "./recent-map.ts";
 import { keyBytes, seal, unseal } from "./sealed-bytes.ts";
 import { secretBytes } from "./secret-bytes.ts";
+import { SearchTokens } from "./search-tokens.ts";
 
 /** States which payloads share a data key, and so what can be erased alone. */
 export type KeyScope = "session" | "agent" | "namespace";
+
+/** States what a store may index: words as keyed tokens, or nothing. */
+export type SearchSetting = "words" | "off";
 
 /** Names what is erased: a namespace, an agent of it, or a session of the agent. */
 export interface ErasureTarget {
@@ -105,16 +109,22 @@ interface Writer {
 
 export class KeyringEncryption implements Encryption {
   readonly name: string;
+  declare readonly searchToken?: (word: string, namespace: string) => string;
   /** For `eraseSessions`. */
   readonly keyring: Keyring;
   readonly scope: KeyScope;
   readonly #clock: Clock;
   readonly #writers = new RecentMap<Writer>(keysInMemory);
   readonly #readers = new RecentMap<Buffer>(keysInMemory);
+  readonly #tokens = new SearchTokens();
   #lookedAtMs: number;
   #isClosed = false;
 
-  constructor(keyring: Keyring, scope: KeyScope, clock: Clock) {
+  constructor(
+    keyring: Keyring,
+    { scope, clock, search }: { readonly scope: KeyScope; readonly clock: Clock; readonly search: SearchSetting },
+  ) {
+    if (search === "words") this.searchToken = (word, namespace) => this.#tokenOf(word, namespace);
     this.keyring = keyring;
     this.scope = scope;
     this.#clock = clock;
@@ -145,6 +155,11 @@ export class KeyringEncryption implements Encryption {
     if (plain !== null) return plain;
     const { part, id } = context;
     throw refused("PAYLOAD_ALTERED", "The payload was changed, or it was moved here from another place.", { part, id });
+  }
+
+  #tokenOf(word: string, namespace: string): string {
+    this.#notice();
+    return this.#tokens.tokenOf(word, namespace, () => this.keyring.keyOf(indexPlace(namespace)).secret);
   }
 
   status(): KeyringStatus {
@@ -278,6 +293,7 @@ export class KeyringEncryption implements Encryption {
   #forget(): void {
     for (const { key } of this.#writers.values()) key.fill(0);
     for (const key of this.#readers.values()) key.fill(0);
+    this.#tokens.forget();
     this.#writers.clear();
     this.#readers.clear();
   }

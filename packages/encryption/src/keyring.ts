@@ -37,6 +37,14 @@ const sliceKeys = 200;
 
 const proofKeyNumber = 0;
 
+/** Takes the place of the session for the key of an index of words. No agent is named "", so it is no session's place. */
+const indexName = "search index";
+
+/** Returns the place of the key that makes the tokens of a namespace. */
+export function indexPlace(namespace: string): KeyPlace {
+  return { namespace, agentId: "", sessionId: indexName };
+}
+
 /** Names the secret of a data key, so that a row that was moved to another key or session does not open. */
 function nameOf(keyringId: string, id: Uint8Array, { namespace, agentId, sessionId }: KeyPlace): readonly string[] {
   return [keyringId, "data key", Buffer.from(id).toString("hex"), namespace, agentId, sessionId];
@@ -161,10 +169,12 @@ export class Keyring {
 
   counts(): KeyCounts {
     const row = withKeyringErrors(this.path, () =>
-      this.#one("SELECT count(*) AS total, count(destroyed_at_ms) AS destroyed FROM data_keys"),
+      this.#one(
+        `SELECT count(*) FILTER (WHERE destroyed_at_ms IS NULL AND session_id <> '${indexName}') AS keys,
+           count(destroyed_at_ms) AS destroyed FROM data_keys`,
+      ),
     );
-    const [total, destroyed] = [Number(row?.["total"]), Number(row?.["destroyed"])];
-    return { keys: total - destroyed, destroyed };
+    return { keys: Number(row?.["keys"]), destroyed: Number(row?.["destroyed"]) };
   }
 
   /** Notes that the erasure of sessions has begun. */

@@ -7,7 +7,7 @@ import {
   systemClock,
 } from "@throughline/core/internal";
 import type { Clock } from "@throughline/core";
-import { type Encryption, KeyringEncryption, type KeyScope } from "./encryption.ts";
+import { type Encryption, KeyringEncryption, type KeyScope, type SearchSetting } from "./encryption.ts";
 import { keyringError } from "./keyring-error.ts";
 import { createKeyringFile, openKeyringFile } from "./keyring-file.ts";
 import { makeSlots, readFact, unlockMasters, writeSlots } from "./keyring-slots.ts";
@@ -33,6 +33,11 @@ export interface OpenEncryptionOptions {
   readonly keyring: string;
   /** Opens the keyring. */
   readonly mainKey: MainKey;
+  /**
+   * States what stores index. With `words` an index holds keyed tokens of words, which show how often each token occurs
+   * and where, and no word. With `off` there is no index, and a search of commands reads every record. @default "words"
+   */
+  readonly search?: SearchSetting | undefined;
   /** Gives the times of keys and proofs. @default the system's clock */
   readonly clock?: Clock | undefined;
 }
@@ -49,6 +54,7 @@ const createTable: OptionTable<CreateKeyringOptions> = {
 const openTable: OptionTable<OpenEncryptionOptions> = {
   keyring: required(filledText),
   mainKey: mainKeyKind,
+  search: oneOf(["words", "off"]),
   clock: portKinds.clock,
 };
 
@@ -76,7 +82,7 @@ export async function createKeyring(options: CreateKeyringOptions): Promise<{ re
 /**
  * Opens a keyring, and returns the codec of stores. Any number of processes of one host may have it open.
  *
- * Search by words and by meaning are off in a store with a codec. Addresses, times, sizes and ids stay plain.
+ * Words are indexed as keyed tokens, and search by meaning is off. Addresses, times, sizes and ids stay plain.
  *
  * @throws {ThroughlineError} INPUT_INVALID, KEYRING_NOT_FOUND, KEYRING_DAMAGED, KEYRING_IO, MAIN_KEY_WRONG
  *
@@ -86,13 +92,13 @@ export async function createKeyring(options: CreateKeyringOptions): Promise<{ re
  */
 export async function openEncryption(options: OpenEncryptionOptions): Promise<Encryption> {
   assertKnownOptions<OpenEncryptionOptions>("openEncryption", options, openTable);
-  const { keyring: path, mainKey, clock = systemClock } = options;
+  const { keyring: path, mainKey, search = "words", clock = systemClock } = options;
   const file = openKeyringFile(path);
   try {
     const masters = await unlockMasters(file.database, mainKey);
     const scope = scopes.find((one) => one === readFact(file.database, "scope")?.toString());
     if (scope === undefined) throw refused("KEYRING_DAMAGED", "The keyring has lost the scope of its keys.", { path });
-    return new KeyringEncryption(new Keyring(file, masters, clock), scope, clock);
+    return new KeyringEncryption(new Keyring(file, masters, clock), { scope, clock, search });
   } catch (error) {
     file.database.close();
     throw keyringError(error, path);

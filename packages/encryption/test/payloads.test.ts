@@ -1,8 +1,8 @@
 import { hasErrorCode, type PayloadCodec } from "@throughline/core";
 import type { CodecContext } from "@throughline/core/internal";
 import { assert, describe, expect, it } from "vitest";
-import { createKeyring } from "@throughline/encryption";
-import { decodeByTheDocument } from "./independent-decoder.ts";
+import { createKeyring, openEncryption } from "@throughline/encryption";
+import { decodeByTheDocument, tokenByTheDocument } from "./independent-decoder.ts";
 import { unseal } from "../src/sealed-bytes.ts";
 import { keyringPath, mainKey, newEncryption, opened } from "./temporary-keyring.ts";
 
@@ -126,5 +126,33 @@ describe("a payload", () => {
     assert("key" in mainKey);
     expect(decodeByTheDocument(keyring, { main: mainKey.key }, coded, place).toString()).toBe("a planted word");
     expect(decodeByTheDocument(keyring, { recoveryKey }, coded, place).toString()).toBe("a planted word");
+  });
+});
+
+describe("a token of the index", () => {
+  it("is what a program of its own computes, for each namespace another, and is none without an index", async () => {
+    const keyring = keyringPath();
+    await createKeyring({ keyring, mainKey });
+    const codec = await opened(keyring);
+    assert("key" in mainKey);
+    const tokens = ["", "other"].flatMap((namespace) =>
+      ["quokka", "gr\u00fcn", "role user"].map((word) => {
+        const token = codec.searchToken?.(word, namespace);
+        expect(token).toMatch(/^[a-z2-7]{10}$/);
+        expect(token).toBe(tokenByTheDocument(keyring, mainKey.key, word, namespace));
+        return token;
+      }),
+    );
+    expect(new Set(tokens).size).toBe(6);
+    expect(codec.status().keys).toBe(0);
+    const before = codec.searchToken?.("quokka", "other");
+    const { recoveryKey } = await codec.rotateMainKey({ key: Buffer.alloc(32, 8) });
+    expect((await opened(keyring, { recoveryKey })).searchToken?.("quokka", "other")).toBe(before);
+    expect((await codec.destroyKeys({ namespace: "other" }, "asked for")).keyIds.length).toBe(1);
+    expect(codec.searchToken?.("quokka", "other")).not.toBe(before);
+    expect(codec.searchToken?.("quokka", "")).toBe(tokens[0]);
+    const silent = await openEncryption({ keyring, mainKey: { recoveryKey }, search: "off" });
+    expect(silent.searchToken).toBe(undefined);
+    silent.close();
   });
 });

@@ -22,6 +22,8 @@ export function createXorCodec(): PayloadCodec {
         throw new Error("the payload belongs to another place");
       return xor(coded.subarray(tagBytes), seed);
     },
+    searchToken: (word, namespace) =>
+      `t${seedOf({ namespace, agentId: "", sessionId: "", id: word, part: "record" }).toString(36)}`,
   };
 }
 

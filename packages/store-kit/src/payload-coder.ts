@@ -1,6 +1,6 @@
 import type { CodecContext } from "@throughline/core/internal";
-import type { PayloadCodec, SessionRef } from "@throughline/core";
-import { ThroughlineError } from "@throughline/core";
+import type { ErrorCode, PayloadCodec, SessionRef } from "@throughline/core";
+import { hasErrorCode, ThroughlineError } from "@throughline/core";
 
 /** States where a payload belongs, in the terms of a store. */
 export interface PayloadOwner {
@@ -26,6 +26,14 @@ export interface PayloadCoder {
    * @throws {ThroughlineError} CODEC_FAILED
    */
   decode(coded: Uint8Array, owner: PayloadOwner): Uint8Array;
+}
+
+/** These say that the keyring cannot be used now, and nothing of a payload. */
+const passing: ReadonlySet<unknown> = new Set<ErrorCode>(["KEYRING_IO", "MAIN_KEY_WRONG", "STORE_CLOSED"]);
+
+/** Returns whether a payload does not decode, now or later: it was altered, or its key was destroyed. */
+export function isLostPayload(error: unknown): boolean {
+  return hasErrorCode(error, "CODEC_FAILED") && !passing.has(error.details["reason"]);
 }
 
 /**

@@ -80,14 +80,14 @@ class PostgresSessionStore implements PostgresStore {
       durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "many-hosts",
-      // Under a codec the database holds no plain text to search.
       facets: {
         fork: true,
         watch: true,
         maintenance: true,
         partials: true,
         files: true,
-        search: options.codec === undefined,
+        // Under a codec the index holds tokens in place of words.
+        search: options.codec === undefined || options.codec.searchToken !== undefined,
         // The text of a record can be guessed from its vector, which no codec protects.
         vectors: options.codec === undefined,
       },
@@ -182,6 +182,7 @@ class PostgresSessionStore implements PostgresStore {
       pool,
       schema: quoted,
       rows: { coder: kit.createPayloadCoder(codec), isCoded: codec !== undefined },
+      tokenOf: (namespace) => (codec === undefined ? null : (word) => codec.searchToken?.(word, namespace) ?? ""),
       plainRows: { coder: kit.createPayloadCoder(undefined), isCoded: false },
       found: { layout: plainLayout, isDistributed: false, appendSql: appendSql(quoted, plainLayout) },
       limits: this.capabilities.limits,

@@ -10,7 +10,7 @@ import type {
   StoredRecord,
 } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import { type PayloadOwner, type SessionFrame, sessionState } from "@throughline/store-kit/internal";
+import { isLostPayload, type PayloadOwner, type SessionFrame, sessionState } from "@throughline/store-kit/internal";
 import { quote, refused } from "@throughline/core/internal";
 import { joinChecksums } from "./join-checksums.ts";
 import { fromColumnText, lineStart, type PayloadPlace, type RowCoder } from "./record-columns.ts";
@@ -139,12 +139,12 @@ export function recordOf<Payload extends ReadPayload>(
   return read() as RecordFor<Payload>;
 }
 
-/** Returns the record, or null for a damaged one. The damage is not lost, because a read and `verify` report it. */
+/** Returns the record, or null for a damaged or erased one. A read and `verify` report it. */
 export function wholeRecordOf(rows: RowCoder, ref: SessionRef, row: DatabaseRow): StoredRecord | null {
   try {
     return recordOf(rows, ref, row, "record");
   } catch (error) {
-    if (hasErrorCode(error, "STORE_CORRUPT")) return null;
+    if (hasErrorCode(error, "STORE_CORRUPT") || isLostPayload(error)) return null;
     throw error;
   }
 }

@@ -2,7 +2,7 @@ import type { SearchQuery } from "@throughline/core";
 import type { SearchPlan, SearchScope } from "@throughline/core/internal";
 import type { Layout } from "./layout.ts";
 import { canHold } from "./row-values.ts";
-import { queryOfAll, queryOfTool } from "./search-vector.ts";
+import { queriesOfLabels, queryOfAll } from "./search-vector.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface Statement {
@@ -49,7 +49,7 @@ export function canPass(
 
 /** Returns the parts of a new statement. */
 export function searchParts(
-  { schema, found: { layout: given, isDistributed } }: StoreContext,
+  { schema, tokenOf, found: { layout: given, isDistributed } }: StoreContext,
   query: SearchQuery,
   scope: SearchScope,
 ): SearchParts {
@@ -57,8 +57,10 @@ export function searchParts(
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const filters: string[] = [];
-  if (scope.toolWord !== null) filters.push(holds(bind(queryOfTool(scope.toolWord))));
-  if (role !== undefined) filters.push(`d.role = ${bind(role)}`);
+  const token = tokenOf(scope.namespace);
+  const columns = sessionColumns(token !== null);
+  for (const label of queriesOfLabels(scope, token)) filters.push(holds(bind(label)));
+  if (role !== undefined && token === null) filters.push(`d.role = ${bind(role)}`);
   if (sinceMs !== undefined) filters.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
   if (untilMs !== undefined) filters.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
   const tenant = agentId === undefined ? [] : given.values({ namespace: scope.namespace, agentId });
@@ -82,7 +84,7 @@ export function searchParts(
     filters,
     isSpread: isDistributed && given.name === "tenant" && tenants.length === 0,
     layout,
-    sharer: () => (key === undefined ? anySharer(schema, layout, passes) : sharerOfKey(schema, layout, passes)),
+    sharer: () => (key === undefined ? anySharer : sharerOfKey)({ schema, layout, columns }, passes),
     shownTo: (row) => shownTo(schema, layout, passes, row),
     isNarrow: key !== undefined || sessionId !== undefined,
     own() {
@@ -114,6 +116,10 @@ export function holds(query: string): string {
 export function candidatesOfAll({ schema, found: { layout } }: StoreContext, plan: SearchPlan): Candidates {
   return {
     sql({ bind, filters }) {
+      // Under a codec nothing may be left of a query. Its records are then found in their texts, the newest first.
+      if (plan.clauses.length === 0)
+        return `SELECT ${layout.first("d.tenant")}d.session_no, d.seq, 0::real AS rank
+  FROM ${schema}.search_documents d WHERE ${["true", ...filters].join(" AND ")}`;
       const words = bind(queryOfAll(plan));
       return `SELECT ${layout.first("d.tenant")}d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
   FROM ${schema}.search_documents d WHERE ${[holds(words), ...filters].join(" AND ")}`;
@@ -146,7 +152,7 @@ export function pageStatement(
     (type, index) => `${page.after === null ? "" : bind(page.after[index])}::${type}`,
   );
   const behind = page.after === null ? "" : `WHERE (${sorted("c").join(", ")}) < (${place.join(", ")})`;
-  const hits = `SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id`;
+  const hits = `SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, s.base_id`;
   const limit = bind(page.size);
   // Citus collects a step of several nodes at one of them, and cannot join the result with their tables. It sends the
   // whole statement to each node if it is one query.
@@ -170,14 +176,29 @@ export function pageStatement(
   const sql = `
 ${steps}
 SELECT h.*, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
-  NULL AS base_id,
   (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
 FROM ${from} CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r
 ORDER BY ${descending("h")}${end}`;
   return { sql, values };
 }
 
-const sessionColumns = "s.namespace, s.agent_id, s.key, s.archive_id, s.session_id";
+/**
+ * Returns the columns of the session that shows the document `d`. A codec binds a record that sessions share to the id of
+ * the session that wrote it.
+ */
+function sessionColumns(isCoded: boolean): string {
+  const writer = isCoded
+    ? "(SELECT b.id FROM unnest(s.base_nos, s.base_ids) AS b (no, id) WHERE b.no = d.session_no LIMIT 1)"
+    : "NULL";
+  return `s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, ${writer} AS base_id`;
+}
+
+interface SharerParts {
+  readonly schema: string;
+  readonly layout: Layout;
+  /** Lists the columns of the session that is found. */
+  readonly columns: string;
+}
 
 /** Tests whether a session shows the record, as its own or as a shared one. */
 const shows = (spans: string): string => `EXISTS (
@@ -189,11 +210,11 @@ const shows = (spans: string): string => `EXISTS (
  * index of forks. LIMIT makes it find the writer by number first. Without statistics it would read all sessions of an
  * agent for each candidate. The last LIMIT leaves out the forks of a record whose writer was found.
  */
-function anySharer(schema: string, layout: Layout, passes: (row: string) => string): string {
+function anySharer({ schema, layout, columns }: SharerParts, passes: (row: string) => string): string {
   const writer = `(SELECT * FROM ${schema}.sessions w WHERE w.session_no = d.session_no${layout.and("w", "d.tenant")} LIMIT 1)`;
-  return `(SELECT ${sessionColumns} FROM ${writer} s WHERE ${passes("s")}
+  return `(SELECT ${columns} FROM ${writer} s WHERE ${passes("s")}
   UNION ALL (
-    SELECT ${sessionColumns} FROM ${schema}.sessions s
+    SELECT ${columns} FROM ${schema}.sessions s
     WHERE s.base_nos OPERATOR(pg_catalog.@>) ARRAY[d.session_no]${layout.and("s", "d.tenant")} AND ${passes("s")} AND ${shows("s.base_nos, s.base_to_seqs")}
       AND NOT EXISTS (SELECT FROM ${writer} o WHERE ${passes("o")})
     ORDER BY s.session_no + 0 LIMIT 1
@@ -201,8 +222,8 @@ function anySharer(schema: string, layout: Layout, passes: (row: string) => stri
 }
 
 /** Finds the oldest session of the key that holds the record, as its own or as a shared one. */
-function sharerOfKey(schema: string, layout: Layout, passes: (row: string) => string): string {
-  return `SELECT ${sessionColumns} FROM ${schema}.sessions s
+function sharerOfKey({ schema, layout, columns }: SharerParts, passes: (row: string) => string): string {
+  return `SELECT ${columns} FROM ${schema}.sessions s
   WHERE ${passes("s")}${layout.and("s", "d.tenant")} AND ${shows("s.base_nos OPERATOR(pg_catalog.||) s.session_no, s.base_to_seqs OPERATOR(pg_catalog.||) s.last_seq")}
   ORDER BY s.session_no + 0 LIMIT 1`;
 }

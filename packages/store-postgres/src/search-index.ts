@@ -1,5 +1,5 @@
 import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core";
-import { assertStoreOptions, readSearchQuery, searchText } from "@throughline/core/internal";
+import { assertStoreOptions, readSearchQuery, type SearchToken, searchText } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
@@ -170,7 +170,8 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
     { isRead: true },
   );
   const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
-  const documents = rows.flatMap((row) => documentOf(wholeRecordOf(context.rows, ref, row)?.record, row));
+  const token = context.tokenOf(ref.namespace);
+  const documents = rows.flatMap((row) => documentOf(wholeRecordOf(context.rows, ref, row)?.record, row, token));
   await context.pool.transaction(async (run) => {
     // The lock orders this transaction against a redaction or purge. An earlier one is visible here, and a later one
     // removes the documents that this one writes.
@@ -229,9 +230,13 @@ export async function insertDocuments(
 }
 
 /** Returns no document for a record without text or for a damaged one, so that a damaged record hides no other. */
-export function documentOf(record: SessionRecord | undefined, { seq, crc }: DatabaseRow): SearchDocument[] {
+export function documentOf(
+  record: SessionRecord | undefined,
+  { seq, crc }: DatabaseRow,
+  token: SearchToken | null,
+): SearchDocument[] {
   const found = record === undefined ? null : searchText(record);
   if (found === null) return [];
-  const role = found.role?.includes("\0") === true ? null : found.role;
-  return [{ seq, crc, role, words: searchVector(found.text, found.toolNames) }];
+  const role = token !== null || found.role?.includes("\0") === true ? null : found.role;
+  return [{ seq, crc, role, words: searchVector(found, token) }];
 }

@@ -1,5 +1,12 @@
 import type { SearchHit, SearchQuery } from "@throughline/core";
-import { findMatches, type SearchScope, searchSnippet, searchText } from "@throughline/core/internal";
+import {
+  findMatches,
+  type SearchPlan,
+  type SearchScope,
+  searchSnippet,
+  searchText,
+  tokenPlan,
+} from "@throughline/core/internal";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { candidatesOfAny, findStems, scoreOf, type StemSearch } from "./search-any-of.ts";
 import {
@@ -11,6 +18,9 @@ import {
   type SearchParts,
 } from "./search-candidates.ts";
 import type { StoreContext } from "./store-context.ts";
+
+/** Where a token does not show what is looked for, most candidates are no hits, so a page has more of them. */
+const lookedThroughAtOnce = 500;
 
 interface HitOptions {
   /** Holds the query as `readSearchQuery` gives it. */
@@ -33,10 +43,11 @@ export async function* searchHits(
   if (plan.clauses.length === 0 || !canPass(query, scope)) return;
   const parts = (): SearchParts => searchParts(context, query, scope);
   await check();
-  const candidates = await candidatesOf(context, scope, { query, isLimited, parts });
+  const { plan: indexed, isWhole } = indexedPlan(context, scope);
+  const candidates = await candidatesOf(context, indexed, { query, isLimited, parts });
   if (candidates === null) return;
   let left = scope.limit;
-  const size = Math.max(50, scope.limit * 2);
+  const size = isWhole ? Math.max(50, scope.limit * 2) : lookedThroughAtOnce;
   // The position of the last candidate, so that additions and purges between two pages shift no other candidate. A rank
   // must be exact, so a server that rounds numbers is refused when the store is opened.
   for (let after: readonly unknown[] | null = null; ;) {
@@ -56,12 +67,17 @@ export async function* searchHits(
   }
 }
 
+/** Returns what the index is asked: all of a plan, or under a codec its tokens without the prefixes. */
+function indexedPlan(
+  { tokenOf }: StoreContext,
+  { plan, namespace }: SearchScope,
+): { readonly plan: SearchPlan; readonly isWhole: boolean } {
+  const token = tokenOf(namespace);
+  return token === null ? { plan, isWhole: true } : tokenPlan(plan, token);
+}
+
 /** Returns how candidates are found. Returns null when no document holds one of some stems. */
-async function candidatesOf(
-  context: StoreContext,
-  { plan }: SearchScope,
-  search: StemSearch,
-): Promise<Candidates | null> {
+async function candidatesOf(context: StoreContext, plan: SearchPlan, search: StemSearch): Promise<Candidates | null> {
   if (plan.needs === "all") return candidatesOfAll(context, plan);
   const stems = await findStems(context, plan.clauses, search);
   return stems.length === 0 ? null : candidatesOfAny(context, stems, search);

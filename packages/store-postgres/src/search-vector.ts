@@ -1,4 +1,13 @@
-import { type SearchClause, searchIndexText, type SearchPlan, toolWord } from "@throughline/core/internal";
+import {
+  roleToken,
+  type SearchClause,
+  searchIndexText,
+  type SearchPlan,
+  type SearchScope,
+  type SearchText,
+  type SearchToken,
+  toolWord,
+} from "@throughline/core/internal";
 
 /** These are the limits of a tsvector: positions of one word, the last position, and bytes of all words. */
 const mostPositions = 256;
@@ -8,19 +17,21 @@ const mostBytes = 1_048_575;
 /**
  * Returns the tsvector of a record: its words with positions, whole identifiers, and the names of tools behind `tool/`
  * and stems behind `stem/`, which no word contains. A stem that is a word of the text is not repeated. Words at the end
- * of a text that exceeds the limit of a tsvector are left out.
+ * of a text that exceeds the limit of a tsvector are left out. Under a codec each word is a token, and so is the role.
  */
-export function searchVector(text: string, toolNames: readonly string[]): string {
+export function searchVector({ text, toolNames, role }: SearchText, token: SearchToken | null): string {
   const { words, names, stems } = searchIndexText(text);
+  const kept = token ?? ((word: string): string => word);
   const vector = new Vector();
-  for (const name of toolNames) vector.add(toolLexeme(toolWord(name)));
+  for (const name of toolNames) vector.add(toolLexeme(toolWord(name), token));
+  if (token !== null && role !== null) vector.add(roleLexeme(role, token));
   let place = 0;
   for (const word of listOf(words)) {
     place = Math.min(place + 1, lastPosition);
-    vector.add(word, place);
+    vector.add(kept(word), place);
   }
-  for (const name of listOf(names)) if (!vector.has(name)) vector.add(name, lastPosition);
-  for (const stem of new Set(listOf(stems))) vector.add(stemLexeme(stem));
+  for (const name of listOf(names)) if (!vector.has(kept(name))) vector.add(kept(name), lastPosition);
+  for (const stem of new Set(listOf(stems))) vector.add(stemLexeme(kept(stem)));
   return vector.text();
 }
 
@@ -57,8 +68,12 @@ function listOf(words: string): readonly string[] {
   return words === "" ? [] : words.split(" ");
 }
 
-function toolLexeme(word: string): string {
-  return `tool/${word.slice(0, 256)}`;
+function toolLexeme(word: string, token: SearchToken | null): string {
+  return `tool/${token === null ? word.slice(0, 256) : token(word)}`;
+}
+
+function roleLexeme(role: string, token: SearchToken): string {
+  return `role/${roleToken(role, token)}`;
 }
 
 function stemLexeme(stem: string): string {
@@ -82,7 +97,10 @@ export function queryOf({ words, isStem, isPrefix, name }: SearchClause): string
   return `(${[each.join(" & "), ...others.map(quoted)].join(" | ")})`;
 }
 
-/** Returns the tsquery for the records that name the tool, as `toolWord` spells it. */
-export function queryOfTool(word: string): string {
-  return quoted(toolLexeme(word));
+/** Returns the tsqueries for what a search asks beside words: the tool, and under a codec the role. */
+export function queriesOfLabels({ toolWord: tool, role }: SearchScope, token: SearchToken | null): readonly string[] {
+  return [
+    ...(tool === null ? [] : [quoted(toolLexeme(tool, token))]),
+    ...(role === null || token === null ? [] : [quoted(roleLexeme(role, token))]),
+  ];
 }

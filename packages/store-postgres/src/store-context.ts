@@ -1,5 +1,5 @@
 import type { SessionEvent, SessionRef, SessionState } from "@throughline/core";
-import type { StoreLimits } from "@throughline/core/internal";
+import type { SearchToken, StoreLimits } from "@throughline/core/internal";
 import { refused } from "@throughline/core/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
@@ -21,6 +21,8 @@ export interface StoreContext {
   readonly rows: RowCoder;
   /** Encodes without the codec, because limits apply to plain sizes. */
   readonly plainRows: RowCoder;
+  /** Returns the tokens that the index has in place of the words of a namespace; null for words. */
+  tokenOf(namespace: string): SearchToken | null;
   /** Is filled when the schema is open. */
   readonly found: FoundSchema;
   readonly limits: StoreLimits;

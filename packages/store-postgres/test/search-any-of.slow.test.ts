@@ -82,12 +82,11 @@ describe.skipIf(url === "").each(["plain", "tenant"] as const)(
 
 describe("the words of a record", () => {
   it("have their stems and tools beside them", () => {
-    expect(searchVector("compactions ran", ["Web Search"]).split(" ").toSorted()).toEqual([
-      "'compactions':1",
-      "'ran':2",
-      "'stem/compact'",
-      "'tool/web_search'",
-    ]);
+    expect(
+      searchVector({ text: "compactions ran", toolNames: ["Web Search"], role: null }, null)
+        .split(" ")
+        .toSorted(),
+    ).toEqual(["'compactions':1", "'ran':2", "'stem/compact'", "'tool/web_search'"]);
   });
 
   it.skipIf(url === "")("are taken by the server at their limit", async () => {
@@ -98,7 +97,10 @@ describe("the words of a record", () => {
     };
     const pairs = Array.from({ length: 250_000 }, character).join("");
     const inflected = Array.from({ length: 30_000 }, (_, index) => `Слово${index.toString(36)}ения`).join(" ");
-    const vectors = [searchVector(pairs, ["bash"]), searchVector(inflected, [])];
+    const vectors = [
+      searchVector({ text: pairs, toolNames: ["bash"], role: null }, null),
+      searchVector({ text: inflected, toolNames: [], role: null }, null),
+    ];
     const { rows } = await withClient(url, (client) =>
       client.query<{ length: number }>("SELECT length(v::tsvector) FROM unnest($1::text[]) AS v", [vectors]),
     );

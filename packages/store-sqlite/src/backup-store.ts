@@ -19,6 +19,7 @@ import { defaultDriver } from "./connection.ts";
 import type { Connection, OpenOptions, SqliteDriver } from "./connection.ts";
 import { damageOfLog, keepDamagedLog } from "./log-damage.ts";
 import { assertOurs, closeDatabase, openConnection, pageBytes } from "./open-connection.ts";
+import { deleteOldIndexSlice, emptyIndex } from "./search-index.ts";
 import { isDamage, storeError } from "./sqlite-errors.ts";
 import { databasePath } from "./file-facts.ts";
 import {
@@ -39,6 +40,8 @@ const pagesAtOnce = 256;
 export interface BackupSource extends Pick<OpenOptions, "path" | "driver"> {
   /** A connection that no code writes through. It is the source where the path cannot be opened a second time. */
   readonly opened?: Connection["database"] | undefined;
+  /** Names the codec of the store, whose index of words is left out of the copy. @default none */
+  readonly codecName?: string | null | undefined;
 }
 
 /**
@@ -48,7 +51,7 @@ export interface BackupSource extends Pick<OpenOptions, "path" | "driver"> {
  *   STORE_IO, STORE_READ_ONLY, STORE_CORRUPT (the store is damaged)
  */
 export async function backupStore(
-  { path, driver, opened }: BackupSource,
+  { path, driver, opened, codecName = null }: BackupSource,
   target: string,
   signal?: AbortSignal,
 ): Promise<{ readonly sizeBytes: number }> {
@@ -76,6 +79,7 @@ export async function backupStore(
     database?.exec("COMMIT");
     assertOurs(part, driver);
     leaveLog(part, driver);
+    if (codecName !== null) await leaveIndexOut(part, driver, signal);
     const [wrong] = await checkPages({ path: part, mostAnswers: 1, references: false }, driver, signal);
     const damage = wrong ?? (await damagedRow(part, driver, signal));
     if (damage !== null) throw refused("STORE_CORRUPT", `The store is damaged: ${damage}`, { path });
@@ -88,6 +92,30 @@ export async function backupStore(
   } finally {
     if (database !== null) closeDatabase(database);
     release();
+  }
+}
+
+/**
+ * Empties the index of words of a copy, because the key of its tokens outlives the keys of sessions. The next search of a
+ * restored store fills it.
+ */
+async function leaveIndexOut(path: string, driver: SqliteDriver, signal?: AbortSignal): Promise<void> {
+  const database = driver(path, { fileMustExist: true, timeout: 50 });
+  try {
+    // Nobody needs the copy if this is interrupted, so it has no journal, which would hold the tokens too.
+    for (const setting of ["journal_mode = OFF", "secure_delete = ON"]) database.pragma(setting);
+    while (deleteOldIndexSlice({ database }));
+    const deleteOld = async (): Promise<void> => {
+      while (deleteOldIndexSlice({ database })) {
+        await new Promise((resolve) => setImmediate(resolve));
+        signal?.throwIfAborted();
+      }
+    };
+    await deleteOld();
+    emptyIndex({ database });
+    await deleteOld();
+  } finally {
+    closeDatabase(database);
   }
 }
 

@@ -37,7 +37,7 @@ const unwritable: readonly ErrorCode[] = ["STORE_LOCKED", "STORE_FULL", "STORE_R
 /** Fills the indexes of words and of parents behind the log, as soon as turns leave time for it. */
 export class IndexFiller {
   readonly #handle: StoreHandle;
-  /** Null under a codec, where only children are entered. */
+  /** Null under a codec without tokens, where only children are entered. */
   readonly #words: SearchIndex | null;
   readonly #fill: SearchFill;
   #timer: NodeJS.Timeout | null = null;

@@ -9,9 +9,9 @@ import { copyToForks } from "./fork-session.ts";
 import type { IndexFiller } from "./index-filler.ts";
 import { notePurge } from "./purged-sources.ts";
 import { dropPayloads } from "./record-rows.ts";
-import { deleteOldIndexSlice, hasOldIndex } from "./search-index.ts";
+import { deleteOldIndexSlice, hasOldIndex, type SearchIndex } from "./search-index.ts";
 import { foundSession, frameOf } from "./session-rows.ts";
-import { purgedNamespace } from "./rows.ts";
+import { purgedKeyOf, purgedNamespace } from "./rows.ts";
 import type { Session, SessionRow } from "./rows.ts";
 import type { WriteContext } from "./store-context.ts";
 import { hasVectors } from "./vector-rows.ts";
@@ -58,13 +58,13 @@ function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnant
   const row = foundSession(connection.statements, ref);
   const { events } = planRemove(frameOf(row), { purge: true });
   // While another renamed index is stuck, the words are removed together with the records.
-  const isBegunAnew = !stuck.has("index") && search?.takesOutWhole(connection, row) === true;
+  const isBegunAnew = !stuck.has("index") && search.takesOutWhole(connection, row) === true;
   if (isBegunAnew && !search.beginAnew(connection)) return false;
   copyToForks(context, row);
   context.partials.drop(connection, row.session);
   dropReferences(connection, row);
   notePurge(connection, row, context.clock.nowMs());
-  markPurged(connection, row);
+  markPurged(connection, row, context.isCoded ? purgedKeyOf(row) : "");
   // Most sessions fit into this first slice.
   deleteSlice(context, row.session);
   context.announce(...events);
@@ -76,10 +76,11 @@ function purgeSession(context: WriteContext, ref: SessionRef, { stuck }: Remnant
  * left.
  */
 function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
-  const { connection } = context;
+  const { connection, search } = context;
   remnants.current = null;
   const session = purgedSession(connection, remnants.stuck);
   if (session === undefined) {
+    if (!remnants.stuck.has("index") && search.isUnwanted(connection)) search.beginAnew(connection);
     const isIndexLeft = !remnants.stuck.has("index") && hasOldIndex(connection);
     if (!isIndexLeft && remnants.stuck.has("files")) return false;
     remnants.current = isIndexLeft ? "index" : "files";
@@ -91,8 +92,9 @@ function purgeSlice(context: WriteContext, remnants: Remnants): boolean {
 }
 
 /** Returns whether a purge is unfinished. The words of a session may outlast its row, in the renamed index. */
-function hasPurged(connection: Connection): boolean {
-  return purgedSession(connection, new Set()) !== undefined || hasOldIndex(connection) || hasOutFiles(connection);
+function hasPurged(connection: Connection, search: SearchIndex): boolean {
+  const isIndexLeft = hasOldIndex(connection) || search.isUnwanted(connection);
+  return isIndexLeft || purgedSession(connection, new Set()) !== undefined || hasOutFiles(connection);
 }
 
 function purgedSession({ database }: Connection, stuck: ReadonlySet<Remnant>): Session | undefined {
@@ -104,14 +106,14 @@ function purgedSession({ database }: Connection, stuck: ReadonlySet<Remnant>): S
     .get(purgedNamespace, JSON.stringify([...stuck]));
 }
 
-function markPurged({ database }: Connection, { session }: SessionRow): void {
+function markPurged({ database }: Connection, { session }: SessionRow, key: string): void {
   database.prepare<[Session]>("DELETE FROM store_entries WHERE session = ?").run(session);
   database
-    .prepare<[string, Session]>(
-      `UPDATE store_sessions SET namespace = ?, agent_id = '', key = '', archived = 1, session_id = session,
+    .prepare<[string, string, Session]>(
+      `UPDATE store_sessions SET namespace = ?, agent_id = '', key = ?, archived = 1, session_id = session,
          head_id = NULL, turn = NULL, origin = NULL, origin_seq = NULL, source_digest = NULL WHERE session = ?`,
     )
-    .run(purgedNamespace, session);
+    .run(purgedNamespace, key, session);
 }
 
 /**
@@ -147,11 +149,11 @@ function deleteRecords(context: WriteContext, session: Session): boolean {
   // A slice has at least one record, however large, and never the record behind it.
   const end = rows.findIndex((row, index) => index === sliceRecords || (bytes += row.bytes) > sliceBytes);
   const toSeq = end === -1 ? (rows.at(-1)?.seq ?? first.seq) : (rows[Math.max(end - 1, 0)]?.seq ?? first.seq);
-  search?.forgetRecords(connection, session, { fromSeq: first.seq, toSeq });
+  search.forgetRecords(connection, session, { fromSeq: first.seq, toSeq });
   const payloads = statements.payloadsOf.all(session, first.seq, toSeq);
   statements.deleteRecords.run(session, toSeq);
   dropPayloads(statements, payloads);
-  search?.settle(connection);
+  search.settle(connection);
   settleChildren(statements);
   return toSeq < (rows.at(-1)?.seq ?? 0);
 }
@@ -185,7 +187,7 @@ export class PurgeKeeper {
     // An error here is left to the next purge, or to the next handle that writes.
     const leave = (): void => undefined;
     try {
-      if (hasPurged(connection)) this.#finish().then(leave, leave);
+      if (hasPurged(connection, this.#handle.context.search)) this.#finish().then(leave, leave);
     } catch {
       leave();
     }
@@ -194,7 +196,9 @@ export class PurgeKeeper {
   /** Resolves when nothing of the session is left. @throws {ThroughlineError} SESSION_NOT_FOUND */
   async purge(ref: SessionRef): Promise<void> {
     this.#hasLooked = true;
-    const stuck = (await this.#handle.read(hasPurged)) ? await this.#finish() : new Set<Remnant>();
+    const stuck = (await this.#handle.read((connection) => hasPurged(connection, this.#handle.context.search)))
+      ? await this.#finish()
+      : new Set<Remnant>();
     const remnants = { stuck, current: null };
     const goOn = (context: WriteContext): boolean => purgeSlice(context, remnants);
     await this.#filler.waitingFor(async () => {

@@ -1,5 +1,5 @@
 import { findMatches, searchText, toolWord } from "@throughline/core/internal";
-import type { SearchClause, SearchScope } from "@throughline/core/internal";
+import type { SearchClause, SearchScope, SearchText } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
 import type { FoundRecord, RankedRecord } from "./search-query.ts";
@@ -22,7 +22,7 @@ export interface MatchCounts extends Omit<RankedRecord, "rank"> {
 export function countMatches(
   { rows: coder }: StoreContext,
   { statements }: Connection,
-  { plan, toolWord: tool }: SearchScope,
+  scope: SearchScope,
   found: readonly FoundRecord[],
 ): { readonly counts: readonly MatchCounts[]; readonly taken: number } {
   const counts: MatchCounts[] = [];
@@ -35,13 +35,20 @@ export function countMatches(
     const whole = wholeRecordOf(coder, owner, statements, row);
     const said = whole === null ? null : searchText(whole.record);
     characters += said?.text.length ?? 0;
-    if (said === null || (tool !== null && !said.toolNames.map(toolWord).includes(tool))) continue;
-    const ranges = findMatches(plan, said.text)?.ranges;
+    if (said === null || !isWanted(said, scope)) continue;
+    const ranges = findMatches(scope.plan, said.text)?.ranges;
     if (ranges === undefined) continue;
-    const clauses = plan.clauses.map((_, index) => ranges.filter((range) => range.clauses.includes(index)).length);
+    const clauses = scope.plan.clauses.map(
+      (_, index) => ranges.filter((range) => range.clauses.includes(index)).length,
+    );
     counts.push({ session, seq, clauses, length: said.text.length });
   }
   return { counts, taken };
+}
+
+/** Under a codec the row does not state the role. */
+function isWanted(said: SearchText, { toolWord: tool, role }: SearchScope): boolean {
+  return (role === null || said.role === role) && (tool === null || said.toolNames.map(toolWord).includes(tool));
 }
 
 /** The usual constants of BM25: when repetition stops counting, and how much the length counts. */

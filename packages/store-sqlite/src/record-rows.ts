@@ -9,7 +9,7 @@ import {
   type RecordFor,
   refused,
 } from "@throughline/core/internal";
-import { noPromotedColumns, promotedColumns } from "@throughline/store-kit/internal";
+import { isLostPayload, noPromotedColumns, promotedColumns } from "@throughline/store-kit/internal";
 import type { KeptPayload, PayloadPlace, PromotedColumns, RecordRow, RowCoder } from "@throughline/store-kit/internal";
 import { placeOf } from "./rows.ts";
 import { assertContent, assertHead, headChecksum } from "./row-checksums.ts";
@@ -192,7 +192,7 @@ export function recordOf<Payload extends ReadPayload>(
   }
 }
 
-/** Returns the record, or null if it is damaged. Readers and `verify` report the damage. */
+/** Returns the record, or null if it is damaged or erased. Readers and `verify` report it. */
 export function wholeRecordOf(
   coder: RowCoder,
   owner: SessionRow,
@@ -202,7 +202,7 @@ export function wholeRecordOf(
   try {
     return recordOf(coder, placeOf(owner), rowOf(statements, owner.session, found), "record");
   } catch (error) {
-    if (hasErrorCode(error, "STORE_CORRUPT")) return null;
+    if (hasErrorCode(error, "STORE_CORRUPT") || isLostPayload(error)) return null;
     throw error;
   }
 }

@@ -68,11 +68,11 @@ function redactRecord(
   const before = rowOf(statements, owner.session, found);
   const redacted = context.rows.redactRecord(placeOf(owner), before, info);
   if (redacted === null) return;
-  context.search?.forgetRecord(context.connection, owner, before);
+  context.search.forgetRecord(context.connection, owner, before);
   forgetVectorsOf(context.connection, owner.session, seq);
   replaceRecord(statements, owner.session, redacted);
   dropPayloads(statements, [found]);
-  context.search?.indexRecord(context.connection, owner, before);
+  context.search.indexRecord(context.connection, owner, before);
   const sharers = statements.sharersOf.all(owner.session, seq);
   dropReferencesOfRecord(context.connection, session, { seq, sharers }, () =>
     fileIdsOf(recordOf(context.rows, placeOf(owner), redacted, "record").record),

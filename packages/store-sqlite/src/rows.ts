@@ -108,6 +108,18 @@ export function refOf(row: Pick<SessionRow, "namespace" | "agent_id" | "key" | "
   return row.archived === 1 ? { ...ref, archiveId: row.session_id } : ref;
 }
 
+/** Returns what the key of a purged session's row becomes. Its records decode by their place until they are deleted. */
+export function purgedKeyOf({ namespace, agent_id: agentId, session_id: sessionId }: SessionRow): string {
+  return JSON.stringify([namespace, agentId, sessionId]);
+}
+
+/** Returns the place of the records of a row, which may be the rest of a purged session. */
+export function keptPlaceOf(row: SessionRow): PayloadPlace {
+  if (row.namespace !== purgedNamespace || row.key === "") return placeOf(row);
+  const [namespace, agentId, sessionId] = JSON.parse(row.key) as [string, string, string];
+  return { ref: { namespace, agentId, key: "" }, sessionId };
+}
+
 export function placeOf(row: SessionRow): PayloadPlace {
   return { ref: refOf(row), sessionId: row.session_id };
 }

@@ -61,9 +61,15 @@ export class StoreSearch implements SearchFacet {
     for (let attempt = 1; ; attempt++) {
       const changes = await this.#changes(signal);
       const indexedTo = await this.#indexedTo(signal);
-      const narrow = await withoutWideBeginnings(scope, step);
-      const search = await this.#handle.read((connection) => prepareSearch(connection, query, narrow ?? scope), signal);
-      const isExact = narrow === null && indexedTo === Infinity;
+      const token = this.#index.tokenOf(scope.namespace);
+      const narrow = token === null ? await withoutWideBeginnings(scope, step) : null;
+      const search = await this.#handle.read(
+        (connection) => prepareSearch(connection, query, narrow ?? scope, token),
+        signal,
+      );
+      // Tokens do not show the beginning of a word.
+      const hasBeginning = token !== null && scope.plan.clauses.some(({ isPrefix }) => isPrefix);
+      const isExact = narrow === null && !hasBeginning && indexedTo === Infinity;
       const ranked = isExact
         ? await this.#indexed(search, scope, step)
         : await this.#lookedThrough(search, scope, { indexedTo, isWide: narrow !== null }, step);

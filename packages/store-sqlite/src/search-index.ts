@@ -1,7 +1,7 @@
-import type { SessionRecord } from "@throughline/core";
-import { searchIndexText, searchText, toolWord } from "@throughline/core/internal";
 import type Database from "better-sqlite3";
+import type { SearchToken } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
+import type { IndexDocument, IndexedRecord, IndexTexts } from "./index-texts.ts";
 import type { Session, SessionRow } from "./rows.ts";
 import { createSearchIndex, renamedTables, searchRules } from "./schema.ts";
 
@@ -22,19 +22,6 @@ interface IndexState {
   readonly changes: number;
 }
 
-interface IndexedRow {
-  readonly record: number;
-  readonly text: unknown;
-}
-
-interface IndexDocument {
-  readonly record: number;
-  readonly words: string;
-  readonly names: string;
-  readonly tools: string;
-  readonly stems: string;
-}
-
 type IndexRow = [record: number, words: string, names: string, tools: string, stems: string];
 
 /** Holds records that were split into words before the write lock is taken. */
@@ -48,9 +35,6 @@ interface SearchStatements {
   readonly state: Database.Statement<[], IndexState>;
   readonly newest: Database.Statement<[], number | null>;
   readonly count: Database.Statement<[number], number>;
-  readonly next: Database.Statement<[number], IndexedRow>;
-  readonly ofRecord: Database.Statement<[Session, number], IndexedRow>;
-  readonly ofSession: Database.Statement<[Session, number, number], IndexedRow>;
   readonly insert: Database.Statement<IndexRow>;
   readonly remove: Database.Statement<IndexRow>;
   readonly clear: Database.Statement<[]>;
@@ -62,15 +46,27 @@ interface SearchStatements {
 /** Backlogs up to this size are counted exactly. Larger ones are estimated from record numbers. */
 const countedLag = 10_000;
 
-const textOf =
-  "coalesce(p.content, r.text) AS text FROM store_records r LEFT JOIN store_payloads p ON p.payload = r.text_payload";
-
 /**
  * Indexes the words of one store behind the log, without delaying turns. The index holds no text, so a removal must
- * split the text into the same words again.
+ * split the text into the same words again. Under a codec it holds tokens in place of words.
  */
 export class SearchIndex {
+  readonly #texts: IndexTexts;
   readonly #prepared = new WeakMap<Connection, SearchStatements>();
+
+  constructor(texts: IndexTexts) {
+    this.#texts = texts;
+  }
+
+  /** Returns the tokens of a namespace; null where the index holds words. */
+  tokenOf(namespace: string): SearchToken | null {
+    return this.#texts.tokenOf(namespace);
+  }
+
+  /** States whether nothing may be in the index, and something is, from a time when the codec gave tokens. */
+  isUnwanted(connection: Connection): boolean {
+    return this.#texts.isOff && this.indexedTo(connection) > 0;
+  }
 
   /** Counts the records that the index lacks. */
   lag(connection: Connection): number {
@@ -105,12 +101,11 @@ export class SearchIndex {
     let toRecord = state.indexed_to;
     let characters = 0;
     for (let rows = 0; rows < batchRows && characters < batchCharacters; rows++) {
-      const row = statements.next.get(toRecord);
-      if (row === undefined) break;
-      toRecord = row.record;
-      characters += typeof row.text === "string" ? row.text.length : 0;
-      const document = documentOf(row);
-      if (document !== null) documents.push(document);
+      const next = this.#texts.next(connection, toRecord);
+      if (next === undefined) break;
+      toRecord = next.record;
+      characters += next.size;
+      if (next.document !== null && next.document !== "lost") documents.push(next.document);
     }
     return toRecord === state.indexed_to ? null : { state, toRecord, documents };
   }
@@ -140,19 +135,16 @@ export class SearchIndex {
 
   /** Removes the words of a record before the record is replaced. */
   forgetRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
-    const statements = this.#statements(connection);
     deleteOldIndex(connection);
-    this.#forget(statements, statements.ofRecord.all(owner.session, seq));
+    if (!this.#forget(connection, this.#texts.ofSpan(connection, owner.session, seq, seq))) this.clear(connection);
   }
 
   /** Adds the words of a record that was replaced. A record that the index has not reached is indexed later. */
   indexRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
     const statements = this.#statements(connection);
     const { indexed_to: indexedTo } = currentState(statements.state);
-    for (const row of statements.ofRecord.all(owner.session, seq)) {
-      const document = row.record <= indexedTo ? documentOf(row) : null;
-      if (document !== null) statements.insert.run(...indexRow(document));
-    }
+    for (const { record, document } of this.#texts.ofSpan(connection, owner.session, seq, seq))
+      if (record <= indexedTo && document !== null && document !== "lost") statements.insert.run(...indexRow(document));
   }
 
   /** Returns true when removing the words of a session takes longer than indexing all records again. */
@@ -166,8 +158,8 @@ export class SearchIndex {
     session: Session,
     { fromSeq, toSeq }: { readonly fromSeq: number; readonly toSeq: number },
   ): void {
-    const statements = this.#statements(connection);
-    this.#forget(statements, statements.ofSession.all(session, fromSeq, toSeq));
+    const isForgotten = this.#forget(connection, this.#texts.ofSpan(connection, session, fromSeq, toSeq));
+    if (!isForgotten && !this.beginAnew(connection)) this.clear(connection);
   }
 
   /** Moves the mark back after records were deleted, because SQLite may give their numbers to new records. */
@@ -197,13 +189,16 @@ export class SearchIndex {
     return true;
   }
 
-  #forget(statements: SearchStatements, rows: readonly IndexedRow[]): void {
+  /** Returns false, and removes nothing, when the words of a record are not known any more, because it does not decode. */
+  #forget(connection: Connection, records: readonly IndexedRecord[]): boolean {
+    const statements = this.#statements(connection);
     const { indexed_to: indexedTo, rules, changes } = currentState(statements.state);
-    for (const row of rows) {
-      const document = row.record <= indexedTo ? documentOf(row) : null;
-      if (document !== null) statements.remove.run(...indexRow(document));
-    }
+    const indexed = records.filter(({ record }) => record <= indexedTo);
+    if (indexed.some(({ document }) => document === "lost")) return false;
+    for (const { document } of indexed)
+      if (document !== null && document !== "lost") statements.remove.run(...indexRow(document));
     statements.setState.run(indexedTo, rules, changes + 1);
+    return true;
   }
 
   /** Statements are prepared at first use, because loading the index costs more than opening the rest of the store. */
@@ -219,9 +214,6 @@ export class SearchIndex {
           `SELECT count(*) FROM (SELECT 1 FROM store_records WHERE record > ? LIMIT ${countedLag + 1})`,
         )
         .pluck(),
-      next: database.prepare(`SELECT r.record, ${textOf} WHERE r.record > ? ORDER BY r.record LIMIT 1`),
-      ofRecord: database.prepare(`SELECT r.record, ${textOf} WHERE r.session = ? AND r.seq = ?`),
-      ofSession: database.prepare(`SELECT r.record, ${textOf} WHERE r.session = ? AND r.seq >= ? AND r.seq <= ?`),
       insert: database.prepare("INSERT INTO store_search (rowid, words, names, tools, stems) VALUES (?, ?, ?, ?, ?)"),
       remove: database.prepare(
         "INSERT INTO store_search (store_search, rowid, words, names, tools, stems) VALUES ('delete', ?, ?, ?, ?, ?)",
@@ -240,34 +232,14 @@ function currentState(statement: SearchStatements["state"]): IndexState {
   return statement.get() ?? { indexed_to: 0, rules: 0, changes: 0 };
 }
 
-/** Returns the words of a record, or null without words. A damaged record is left to its readers. */
-function documentOf({ record, text }: IndexedRow): IndexDocument | null {
-  const found = typeof text === "string" ? searchText(parsedRecord(text)) : null;
-  if (found === null) return null;
-  const tools = [...new Set(found.toolNames.map(toolWord))].join(" ");
-  return { record, ...searchIndexText(found.text), tools };
-}
-
 function indexRow({ record, words, names, tools, stems }: IndexDocument): IndexRow {
   return [record, words, names, tools, stems];
-}
-
-const nothing: SessionRecord = { type: "", id: "", parentId: null, timestamp: "" };
-
-function parsedRecord(text: string): SessionRecord {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as SessionRecord) : nothing;
-  } catch {
-    // Reads and `verify` report the damage. The index has no words for it.
-    return nothing;
-  }
 }
 
 /**
  * Replaces the index with an empty one inside a transaction. Returns false while an earlier renamed index still exists.
  */
-function beginIndexRebuild({ database }: Connection): boolean {
+function beginIndexRebuild({ database }: Pick<Connection, "database">): boolean {
   if (hasOldIndex({ database })) return false;
   try {
     // SQLite does not rename the tables of a virtual table without this mode.
@@ -280,12 +252,18 @@ function beginIndexRebuild({ database }: Connection): boolean {
   }
 }
 
+/** Replaces the index with an empty one. The old one is deleted by `deleteOldIndexSlice`. */
+export function emptyIndex(connection: Pick<Connection, "database">): void {
+  beginIndexRebuild(connection);
+  connection.database.exec("UPDATE store_search_state SET indexed_to = 0, changes = changes + 1");
+}
+
 export function hasOldIndex({ database }: Pick<Connection, "database">): boolean {
   return renamedTables.some(({ aside }) => isThere(database, aside));
 }
 
 /** Deletes a part of a renamed index inside a transaction. Returns false when nothing is left. */
-export function deleteOldIndexSlice({ database }: Connection): boolean {
+export function deleteOldIndexSlice({ database }: Pick<Connection, "database">): boolean {
   for (const { aside, rowsAtOnce } of renamedTables) {
     if (!isThere(database, aside)) continue;
     const some = `SELECT id FROM ${aside} ORDER BY id LIMIT ${rowsAtOnce}`;

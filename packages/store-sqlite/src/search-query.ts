@@ -1,11 +1,14 @@
 import type { SearchHit, SearchQuery } from "@throughline/core";
 import {
   findMatches,
+  roleToken,
   type SearchClause,
   type SearchPlan,
   type SearchScope,
   searchSnippet,
   searchText,
+  type SearchToken,
+  tokenPlan,
 } from "@throughline/core/internal";
 import type { Connection } from "./connection.ts";
 import { wholeRecordOf } from "./record-rows.ts";
@@ -49,7 +52,7 @@ export interface RecordSearch {
   readonly parts: readonly string[];
   /** Lists the words of a search, each as a part of its own. */
   readonly clauses: readonly string[];
-  /** States the part that the name of the tool is; null for any tool. */
+  /** States the part that the name of the tool is, and under a codec the role; null for any tool. */
   readonly tool: string | null;
   /** Filters the columns of records, but not their words and not their sessions. */
   readonly filters: Condition;
@@ -69,17 +72,23 @@ export interface RecordSearch {
  * Prepares a query for the database. Words in one piece count as much as their parts, and the names of tools only
  * filter.
  */
-export function prepareSearch({ statements }: Connection, query: SearchQuery, scope: SearchScope): RecordSearch {
-  const { clauses, needs } = scope.plan;
+export function prepareSearch(
+  { statements }: Connection,
+  query: SearchQuery,
+  scope: SearchScope,
+  token: SearchToken | null = null,
+): RecordSearch {
+  const { clauses, needs } = token === null ? scope.plan : tokenPlan(scope.plan, token).plan;
   const hasBeginning = clauses.some(({ isPrefix }) => isPrefix);
   const texts = clauses.map(clauseText);
   // Words are put in quotes, so that none of them is an operator. They have only letters and digits.
-  const tool = scope.toolWord === null ? null : `(tools : "${scope.toolWord}")`;
+  const labels = labelsOf(scope, token);
+  const tool = labels.length === 0 ? null : `(${labels.map((label) => `tools : "${label}"`).join(" AND ")})`;
   return {
     parts: partsOf(needs === "all" ? texts : [anyOf(texts)], tool),
     clauses: texts,
     tool,
-    filters: filtersOf(query),
+    filters: filtersOf(query, token !== null),
     sessions: new SessionFilter(query, scope),
     limit: scope.limit,
     newest: statements.newestRecord.get() ?? 0,
@@ -87,6 +96,12 @@ export function prepareSearch({ statements }: Connection, query: SearchQuery, sc
     hasBeginning,
     isDear: hasBeginning || clauses.some(({ words }) => words.length > 1),
   };
+}
+
+/** Returns the words that the column of tools must have. Under a codec a row does not state its role. */
+function labelsOf({ toolWord: tool, role }: SearchScope, token: SearchToken | null): readonly string[] {
+  if (token === null) return tool === null ? [] : [tool];
+  return [...(tool === null ? [] : [token(tool)]), ...(role === null ? [] : [roleToken(role, token)])];
 }
 
 /** Returns the search for records with any of these clauses. */
@@ -212,9 +227,9 @@ function clauseText({ words, isPrefix, isStem, name }: SearchClause): string {
 const timeOf = "coalesce(r.ts_ms, r.stored_at_ms, 0)";
 
 /** Returns the conditions on the columns of a record, each with its AND. */
-function filtersOf({ role, sinceMs, untilMs }: SearchQuery): Condition {
+function filtersOf({ role, sinceMs, untilMs }: SearchQuery, isCoded: boolean): Condition {
   const wanted = [
-    ["r.role = ?", role],
+    ["r.role = ?", isCoded ? undefined : role],
     [`${timeOf} >= ?`, sinceMs],
     [`${timeOf} < ?`, untilMs],
   ] as const;

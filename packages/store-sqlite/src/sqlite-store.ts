@@ -24,6 +24,7 @@ import { readPages } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { appendRecords, hasGivenIds } from "./append-records.ts";
 import { IndexFiller } from "./index-filler.ts";
+import { indexTexts } from "./index-texts.ts";
 import { createEntriesMark, SessionLists } from "./list-sessions.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { checkedOptions, sqliteStoreTable } from "./sqlite-store-options.ts";
@@ -62,7 +63,11 @@ export function sqliteCapabilities({
   defaultDurability = "disk",
   limits,
   hasSearch,
-}: Pick<SqliteStoreOptions, "defaultDurability" | "limits"> & { readonly hasSearch: boolean }): core.StoreCapabilities {
+  hasVectors,
+}: Pick<SqliteStoreOptions, "defaultDurability" | "limits"> & {
+  readonly hasSearch: boolean;
+  readonly hasVectors: boolean;
+}): core.StoreCapabilities {
   return createCapabilities({
     name: "sqlite",
     // A write with "none" gets the durability "process", because a commit reaches the page cache in any case.
@@ -78,7 +83,7 @@ export function sqliteCapabilities({
       partials: true,
       files: true,
       // The text of a record can be guessed from its vector, which no codec protects.
-      vectors: hasSearch,
+      vectors: hasVectors,
     },
     limits,
   });
@@ -105,8 +110,10 @@ class SqliteStore implements core.SessionStore {
 
   constructor(options: SqliteStoreOptions) {
     const { path, create = true, codec, clock = systemClock } = options;
-    const search = codec === undefined ? new SearchIndex() : null;
-    this.capabilities = sqliteCapabilities({ ...options, hasSearch: search !== null });
+    const rows = createRowCoder(codec);
+    const texts = indexTexts(codec, rows);
+    const search = new SearchIndex(texts);
+    this.capabilities = sqliteCapabilities({ ...options, hasSearch: !texts.isOff, hasVectors: codec === undefined });
     const open: OpenOptions = {
       path,
       create,
@@ -117,7 +124,7 @@ class SqliteStore implements core.SessionStore {
     this.#handle = new StoreHandle(
       {
         path,
-        rows: createRowCoder(codec),
+        rows,
         isCoded: codec !== undefined,
         search,
         partials: new PartialRows(),
@@ -137,15 +144,14 @@ class SqliteStore implements core.SessionStore {
     this.fork = createFork(this.#handle);
     this.maintenance = createMaintenance(this.#handle, this.files, open);
     this.entriesMark = createEntriesMark(this.#handle);
-    const filler = new IndexFiller(this.#handle, search, options.searchFill ?? "background");
+    const filler = new IndexFiller(this.#handle, texts.isOff ? null : search, options.searchFill ?? "background");
     this.#handle.follow(() => filler.poke());
     this.#filler = filler;
     const purges = new PurgeKeeper(this.#handle, filler);
     this.#handle.follow((connection) => purges.poke(connection));
     this.#purges = purges;
-    if (search === null) return;
-    this.search = new StoreSearch(this.#handle, search, filler);
-    this.vectors = createVectors(this.#handle);
+    if (!texts.isOff) this.search = new StoreSearch(this.#handle, search, filler);
+    if (codec === undefined) this.vectors = createVectors(this.#handle);
   }
 
   async append(

@@ -12,8 +12,7 @@ export interface StoreContext {
   readonly rows: RowCoder;
   /** States whether a codec encodes every payload. */
   readonly isCoded: boolean;
-  /** Null under a codec, because coded text cannot be searched. */
-  readonly search: SearchIndex | null;
+  readonly search: SearchIndex;
   readonly partials: PartialRows;
   readonly clock: Clock;
   readonly ids: RecordIds;

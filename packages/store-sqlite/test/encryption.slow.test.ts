@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import Database from "better-sqlite3";
+import type { SessionStore } from "@throughline/core";
 import { eraseSessions } from "@throughline/encryption";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { describe, expect, it } from "vitest";
@@ -41,5 +43,61 @@ describe("a backup of store-sqlite with encryption", () => {
       expect.stringContaining(erased),
       `${refOf("c").key} undefined`,
     ]);
+  });
+});
+
+/** Returns the tokens of an index. */
+function tokensIn(path: string): readonly string[] {
+  const database = new Database(path);
+  database.exec("CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, store_search, row)");
+  const tokens = database.prepare<[], string>("SELECT term FROM temp.words ORDER BY term").pluck().all();
+  database.close();
+  return tokens;
+}
+
+async function found(store: SessionStore, text: string): Promise<readonly string[]> {
+  const hits = await Array.fromAsync(store.search?.search({ text }) ?? []);
+  return hits.map(({ sessionId }) => sessionId).toSorted();
+}
+
+describe("the index of store-sqlite with encryption", () => {
+  it("has the tokens of an erased session no more, however long it was", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path, codec: encryption });
+    await store.append(await createSession(store, "kept"), [say("shared kept")]);
+    expect(await found(store, "kept")).toEqual(["session-kept"]);
+    const before = tokensIn(path);
+    expect(before).toEqual(
+      ["kept", "share", "shared", "role user"].map((word) => encryption.searchToken?.(word, "")).toSorted(),
+    );
+    for (const count of [3, 350, 2100]) {
+      const ref = await createSession(store, "gone");
+      for (let at = 0; at < count; at += 350) {
+        const many = Array.from({ length: Math.min(350, count - at) }, (_, index) => say(`shared gone ${at + index}`));
+        await store.append(ref, many);
+      }
+      expect((await found(store, "gone"))[0]).toBe("session-gone");
+      expect(tokensIn(path).length).toBe(before.length + 1 + count);
+      await eraseSessions(store, encryption, [ref], { reason: "asked for" });
+      expect(await found(store, "shared")).toEqual(["session-kept"]);
+      expect(tokensIn(path)).toEqual(before);
+    }
+  });
+
+  it("of a copy from before an erasure finds the others, and loses the tokens with the erased session", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path, codec: encryption });
+    for (const name of ["erased", "other"]) await store.append(await createSession(store, name), [say(`both ${name}`)]);
+    expect(await found(store, "both")).toEqual(["session-erased", "session-other"]);
+    const raw = new Database(path);
+    raw.exec(`VACUUM INTO '${path}.copy'`);
+    raw.close();
+    expect(tokensIn(`${path}.copy`)).toContain(encryption.searchToken?.("erased", ""));
+    await eraseSessions(store, encryption, [refOf("erased")], { reason: "asked for" });
+    await using copy = createSqliteStore({ path: `${path}.copy`, codec: encryption });
+    expect(await found(copy, "both")).toEqual(["session-other"]);
+    await copy.remove(refOf("erased"), { purge: true });
+    expect(tokensIn(`${path}.copy`)).not.toContain(encryption.searchToken?.("erased", ""));
+    expect(await found(copy, "both")).toEqual(["session-other"]);
   });
 });

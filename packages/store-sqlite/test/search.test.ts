@@ -4,6 +4,7 @@ import Database from "better-sqlite3";
 import type { SearchQuery, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
+import { createXorCodec } from "@throughline/store-conformance";
 import { describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createFaultyDriver } from "./faulty-driver.ts";
@@ -14,6 +15,15 @@ async function found(store: SessionStore, text: string, query: Partial<SearchQue
   for await (const { sessionId, seq } of store.search?.search({ text, ...query }) ?? [])
     hits.push(`${sessionId}/${seq}`);
   return hits.toSorted();
+}
+
+/** Counts the different words of the index. */
+function wordsIn(path: string): number {
+  const database = new Database(path);
+  database.exec("CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, store_search, row)");
+  const count = database.prepare<[], number>("SELECT count(*) FROM temp.words").pluck().get() ?? 0;
+  database.close();
+  return count;
 }
 
 describe("the full-text index", () => {
@@ -302,9 +312,31 @@ describe("the full-text index", () => {
     await expect(textsOf(store, ref)).rejects.toMatchObject({ code: "STORE_CORRUPT" });
   });
 
-  it("is not there under a codec", async () => {
-    const { createXorCodec } = await import("@throughline/store-conformance");
-    await using store = createSqliteStore({ path: join(testFolder(), "store.db"), codec: createXorCodec() });
-    expect([store.capabilities.search, store.search]).toEqual([false, undefined]);
+  it("holds tokens under a codec, and is emptied when the codec gives none any more", async () => {
+    const path = join(testFolder(), "store.db");
+    const codec = createXorCodec();
+    const texts = Array.from({ length: 20 }, (_, index) => `zebra ${index}`);
+    {
+      await using store = createSqliteStore({ path, codec });
+      await store.append(
+        await createSession(store, "a"),
+        texts.map((text) => say(text)),
+      );
+      expect(await found(store, "zebra", { limit: 50 })).toHaveLength(20);
+    }
+    const { searchToken: _, ...silent } = codec;
+    {
+      await using store = createSqliteStore({ path, codec: silent });
+      expect([store.capabilities.search, store.search]).toEqual([false, undefined]);
+      await store.append(refOf("a"), [say("another zebra")]);
+    }
+    expect(wordsIn(path)).toBe(0);
+    await using store = createSqliteStore({ path, codec });
+    expect(await found(store, "zebra", { limit: 50 })).toHaveLength(21);
+    expect(wordsIn(path)).toBeGreaterThan(20);
+    await store.maintenance?.backup(`${path}.backup`);
+    expect(wordsIn(`${path}.backup`)).toBe(0);
+    await using backup = createSqliteStore({ path: `${path}.backup`, codec });
+    expect(await found(backup, "zebra", { limit: 50 })).toHaveLength(21);
   });
 });

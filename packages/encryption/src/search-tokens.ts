@@ -1,0 +1,48 @@
+import { createHmac } from "node:crypto";
+import { RecentMap } from "./recent-map.ts";
+
+/** The alphabet of Base32 in lower case, because an index folds upper case. */
+const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
+/** Holds 50 bits. Two words with one token cost a look at a text, because a search compares the words in the text itself. */
+const tokenLength = 10;
+
+const wordsInMemory = 20_000;
+const namespacesInMemory = 8;
+
+interface IndexWords {
+  readonly key: Buffer;
+  readonly tokens: RecentMap<string>;
+}
+
+/** Returns the first 50 bits of HMAC-SHA-256 of a word, in Base32. */
+export function searchTokenOf(word: string, key: Uint8Array): string {
+  const digest = createHmac("sha256", key).update(word).digest();
+  let text = "";
+  let [bits, count, at] = [0, 0, 0];
+  while (text.length < tokenLength) {
+    if (count < 5) {
+      bits = ((bits << 8) | (digest[at++] ?? 0)) & 0xffff;
+      count += 8;
+    }
+    text += alphabet[(bits >> (count -= 5)) & 31];
+  }
+  return text;
+}
+
+/** Computes the tokens of an index of words, and keeps those that were used last. */
+export class SearchTokens {
+  readonly #namespaces = new RecentMap<IndexWords>(namespacesInMemory);
+
+  /** @param findKey returns the index key of the namespace */
+  tokenOf(word: string, namespace: string, findKey: () => Buffer): string {
+    const { key, tokens } =
+      this.#namespaces.get(namespace) ??
+      this.#namespaces.set(namespace, { key: findKey(), tokens: new RecentMap(wordsInMemory) });
+    return tokens.get(word) ?? tokens.set(word, searchTokenOf(word, key));
+  }
+
+  forget(): void {
+    for (const { key } of this.#namespaces.values()) key.fill(0);
+    this.#namespaces.clear();
+  }
+}
