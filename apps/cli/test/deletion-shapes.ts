@@ -12,6 +12,7 @@ const proof = object({
 
 /** What `delete --purge` and `delete --user` print. */
 export const deletionShapes: Readonly<Record<string, Shape>> = {
+  agentErasure: { ...kind, agentId: text, sessions: count, files: count, proof },
   removed: { ...kind, agentId: text, key: text, sessionId: text, proof: or(proof) },
   userDeletion: {
     ...kind,

@@ -34,6 +34,10 @@ async function encryptedHome(name: string): Promise<Home & { readonly recoveryKe
   return { ...home, recoveryKey: stdout.trim() };
 }
 
+async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
 function filesWith(folder: string, word: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => {
     const path = join(folder, name);
@@ -131,6 +135,14 @@ describe("delete --shred", () => {
     const { stdout } = await run(["sessions", ...backup]);
     expect(stdout).toContain("erased on ");
     expect((await run(["show", "agent:main:web:direct:bob", ...backup])).stdout).toContain(planted);
+    for (const args of [["doctor"], ["verify", "--full"]]) {
+      const checked = await run([...args, ...backup, "--json"]);
+      const found = objects(checked.stdout).filter(({ kind }) => kind === "finding");
+      expect([checked.code, found.map(({ code }) => code)]).toEqual([
+        0,
+        args[0] === "doctor" ? ["SESSION_ERASED"] : [],
+      ]);
+    }
     const gone = await run(["show", "agent:main:web:direct:ada", ...backup, "--json"]);
     expect(objects(gone.stderr).at(-1)).toMatchObject({ details: { reason: "KEY_DESTROYED" } });
 
@@ -163,6 +175,36 @@ describe("delete --shred", () => {
     expect(await run(["delete", "agent:main:main", "--shred", "--yes"])).toMatchObject({ code: 1 });
     expect(await run(["delete", "other", "--shred", "--yes"])).toMatchObject({ code: 1 });
     expect((await run(["show", "notes"])).stdout).toContain(planted);
+  });
+});
+
+describe("encryption shred", () => {
+  it("erases an agent with its files in backups, too, and no other agent", async () => {
+    const { path, run } = await encryptedHome("agent");
+    const key = Buffer.from(readFileSync(join(path, "main.key"), "utf8"), "base64");
+    const codec = await openEncryption({ keyring: join(path, "keys.db"), mainKey: { key } });
+    const store = createSqliteStore({ path: join(path, "sessions.db"), codec });
+    for (const agent of ["ada", "bob"]) {
+      for (const each of [`agent:${agent}:main`, `agent:${agent}:web:direct:x`])
+        expect((await run(["append", each, "--agent", agent], { stdin: draft })).code).toBe(0);
+      await store.files?.put({ namespace: "", agentId: agent }, inOne(Buffer.from(planted)));
+    }
+    await store.close();
+    codec.close();
+    await run(["backup", "backup.db"]);
+    expect(await run(["encryption", "shred", "--yes"])).toMatchObject({ code: 2 });
+    expect(await run(["encryption", "shred", "--agent", "ada"])).toMatchObject({ code: 2 });
+    const erased = await run(["encryption", "shred", "--agent", "ada", "--proof", "ada.json", "--yes", "--json"]);
+    expect(objects(erased.stdout)).toMatchObject([{ kind: "agentErasure", agentId: "ada", sessions: 2, files: 1 }]);
+    expect(await run(["encryption", "check", "ada.json"])).toMatchObject({ code: 0 });
+    for (const store of ["sqlite:sessions.db", "sqlite:backup.db"]) {
+      expect((await run(["show", "agent:bob:main", "--agent", "bob", "--store", store])).stdout).toContain(planted);
+      const gone = await run(["show", "agent:ada:main", "--agent", "ada", "--store", store]);
+      expect([gone.code, gone.stdout.includes(planted)]).toEqual([1, false]);
+    }
+    // A key of each session, and one of the files.
+    const { keyIds } = JSON.parse(readFileSync(join(path, "ada.json"), "utf8")) as { readonly keyIds: string[] };
+    expect(keyIds.length).toBe(3);
   });
 });
 

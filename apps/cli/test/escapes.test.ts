@@ -231,6 +231,7 @@ const runs: Readonly<Record<string, readonly (readonly string[])[]>> = {
   encryption: [
     ["encryption", attack],
     ["encryption", "check", attack],
+    ["encryption", "shred", "--agent", attack, "--reason", attack],
     ["encryption", "--keyring", attack, "--main-key", `file:${attack}`],
   ],
   backup: [

@@ -3,7 +3,7 @@ import { assertReadable, isFolder, isThere } from "@throughline/config/internal"
 import { parseStoreUrl } from "@throughline/config";
 import { ThroughlineError } from "@throughline/core";
 import type { Encryption } from "@throughline/encryption";
-import { refused, shellWord } from "@throughline/core/internal";
+import { shellWord } from "@throughline/core/internal";
 import type { PayloadCodec, SessionEventListener, SessionStore } from "@throughline/core";
 import type { StoreParts } from "./store-parts.ts";
 
@@ -109,24 +109,7 @@ async function openWithoutFiles(
       `--store ${shellWord(`sqlite:${root}`)}, or another folder`,
     );
   const { createJsonlStore } = await import("@throughline/store-jsonl");
-  await assertSameCodec(root, codec);
   return createJsonlStore({ root, create: options.create, codec, ...events });
-}
-
-/** The files of the store may be read and written by other programs, so the store itself mixes both without a word. */
-async function assertSameCodec(root: string, codec: PayloadCodec | undefined): Promise<void> {
-  const { isCodedFolder } = await import("@throughline/store-jsonl/internal");
-  const isCoded = isCodedFolder(root);
-  if (isCoded === null || isCoded === (codec !== undefined)) return;
-  const written = isCoded ? "with a codec" : "without a codec";
-  throw refused(
-    "CODEC_FAILED",
-    `The store was written ${written}, and opened ${isCoded ? "without one" : "with one"}.`,
-    {
-      kept: isCoded ? "a codec" : "",
-      given: codec?.name ?? "",
-    },
-  );
 }
 
 function misnamed(path: string, what: string, remedy: string): ThroughlineError {

@@ -145,6 +145,10 @@ const table = {
       "Nothing to do for this search. End the writer that is stuck, or make room: the next search indexes the rest.",
   },
   SELF_PARENT: { severity: "warning", remedy: "The record is attached to the one before it." },
+  SESSION_ERASED: {
+    severity: "info",
+    remedy: "Nothing to do: its key was destroyed on purpose. `throughline delete KEY --purge` removes what is left.",
+  },
   SESSION_UNINDEXED: { severity: "info", remedy: "The session goes by a key made from its id; rename it if you like." },
   SESSION_FILE_MISSING: {
     severity: "error",

@@ -135,11 +135,12 @@ describe("a token of the index", () => {
     await createKeyring({ keyring, mainKey });
     const codec = await opened(keyring);
     assert("key" in mainKey);
+    const { key } = mainKey;
     const tokens = ["", "other"].flatMap((namespace) =>
       ["quokka", "gr\u00fcn", "role user"].map((word) => {
         const token = codec.searchToken?.(word, namespace);
         expect(token).toMatch(/^[a-z2-7]{10}$/);
-        expect(token).toBe(tokenByTheDocument(keyring, mainKey.key, word, namespace));
+        expect(token).toBe(tokenByTheDocument(keyring, key, word, namespace));
         return token;
       }),
     );

@@ -112,10 +112,9 @@ export class AgentSessionFiles {
       isIndexed: (row) => this.log.isIndexed && !this.log.unindexed.has(row.sessionId),
     });
     this.log = new EntriesLog({
-      files,
+      ...context,
       folder: this.folder,
       agent: this.address,
-      codec,
       index: this.index,
       unflushed,
       nowMs: () => clock.nowMs(),

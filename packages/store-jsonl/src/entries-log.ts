@@ -2,6 +2,7 @@ import type { Finding } from "@throughline/core";
 import { createLineSplitter } from "@throughline/openclaw-format";
 import type { SplitLine } from "@throughline/openclaw-format/internal";
 import { AppendFile } from "./append-file.ts";
+import { assertSameCoding, isCodedFolder, isCodedText } from "./coded-folder.ts";
 import { fileError, flushFolder, readRange, withFileErrors } from "./file-work.ts";
 import type { FileFacts } from "./files.ts";
 import { IndexedLog, standingOf } from "./indexed-log.ts";
@@ -19,6 +20,7 @@ export interface EntriesLogOptions extends LogReading {
   readonly unflushed: UnflushedMarks;
   readonly nowMs: () => number;
   readonly onFinding: (finding: Finding) => void;
+  readonly root: string;
 }
 
 /** Limits what is read at once, which takes about a millisecond. */
@@ -43,6 +45,8 @@ export class EntriesLog {
   /** Is true when this object has rows that could not be written to the log, because the folder is read-only. */
   #isAhead = false;
   readonly #file: AppendFile;
+  /** Holds whether the entries that were read are encoded, until one has the form of this handle. */
+  readonly #forms = new Set<boolean>();
   #endBytes = 0;
   #lineCount = 0;
   #opening: Promise<void> | null = null;
@@ -138,6 +142,7 @@ export class EntriesLog {
       // A refresh during the pause has read the rest, or another log.
       if (this.changes !== changes || !this.#file.isOpen) break;
     }
+    this.#compareCoding();
     // A torn end behind the last line is cut off later, and no flush would reach it.
     this.#unflushed.noteAll(this.#endBytes);
   }
@@ -183,15 +188,17 @@ export class EntriesLog {
 
   /** Commits a change. Call it under the entries lock. */
   write(change: RowChange): void {
-    const { folder, codec, agent } = this.#options;
+    const { root, files, folder, codec, agent } = this.#options;
     const path = folder.entriesLog;
     this.refreshHeld();
+    if (!this.#file.isOpen) assertSameCoding(isCodedFolder(root, files), codec);
     withFileErrors(path, () => {
       if (!this.#file.isOpen) this.#file.create(path);
       this.#file.assertWritable();
       const bytes = Buffer.from(`${encodeRowChange(change, codec, agent)}\n`);
       this.#file.write(bytes, this.#endBytes);
       this.#endBytes += bytes.length;
+      this.#forms.add(codec.isCoded);
       this.#apply(change, this.#endBytes - bytes.length, this.#endBytes);
       this.#lineCount++;
     });
@@ -289,6 +296,7 @@ export class EntriesLog {
     this.#lineCount = 0;
     this.#tail.clear();
     this.#isAhead = false;
+    this.#forms.clear();
     this.#indexed.forgetChanges();
     this.#unflushed.clear();
     this.image.clear();
@@ -313,10 +321,29 @@ export class EntriesLog {
     const last = scanLog(this.#options, this.#file.handle, span, (line) => this.#takeLine(line));
     const change = last === null ? null : this.#tail.take(last, this.#options);
     if (change !== null) this.#apply(change, this.#endBytes, this.#tail.endOf(this.#endBytes) + 1);
+    this.#compareCoding();
+  }
+
+  /** Refuses a log without an entry of this handle's form. A damaged entry among others has another form, and hides none. */
+  #compareCoding(): void {
+    const { codec } = this.#options;
+    if (this.#forms.size === 0 || this.#forms.has(codec.isCoded)) return;
+    try {
+      assertSameCoding(!codec.isCoded, codec);
+    } catch (error) {
+      this.#reset();
+      throw error;
+    }
+  }
+
+  #noteForm(line: Uint8Array): void {
+    const isCoded = isCodedText(line);
+    if (isCoded !== null) this.#forms.add(isCoded);
   }
 
   #takeLine(line: SplitLine): void {
     const { codec, agent, folder, onFinding } = this.#options;
+    if (!this.#forms.has(codec.isCoded)) this.#noteForm(line.bytes);
     const place = { path: folder.entriesLog, line: this.#lineCount + 1, byteOffset: line.byteOffset };
     const read = readLogLine(line.bytes, codec, agent);
     this.#lineCount++;

@@ -2,8 +2,6 @@
 import { nodeFiles } from "./files.ts";
 import { type LockFile, openLockFile } from "./lock-file.ts";
 
-export { isCodedFolder } from "./coded-folder.ts";
-
 /**
  * Opens a lock of the kernel on an empty file, and creates the file if necessary. The lock is not taken yet. It excludes
  * every process of the host, and ends with its process in every case.

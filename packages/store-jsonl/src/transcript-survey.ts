@@ -2,6 +2,7 @@ import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import { createFinding, type FindingCode, type RecordSource } from "@throughline/core/internal";
 import type { Finding, SessionRecord } from "@throughline/core";
+import { isErasedPayload } from "@throughline/store-kit/internal";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import type { SplitLine, TranscriptLine } from "@throughline/openclaw-format/internal";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";
@@ -136,7 +137,10 @@ function survey(
   else if (isFull)
     unlessUndecodable(
       () => own?.payload(),
-      ({ message }) => report("STORE_DAMAGED", `Record ${read.record.id} cannot be read: ${message}`),
+      (error) =>
+        isErasedPayload(error)
+          ? undefined
+          : report("STORE_DAMAGED", `Record ${read.record.id} cannot be read: ${error.message}`),
     );
   const isClean = clean === source;
   return { line, byteOffset, sizeBytes, isTerminated, bytes, text, isClean, envelope, isIntact, ownHeader, read };

@@ -1,4 +1,4 @@
-import { cpSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, cpSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import {
   sessionRef,
@@ -32,6 +32,8 @@ function codecOf(...keys: string[]): PayloadCodec & { keys: string[] } {
   };
   return codec;
 }
+
+const mixed = { code: "CODEC_FAILED", outcome: "not-applied" };
 
 const newFolder = temporaryFolders();
 const first = codecOf("K1");
@@ -290,9 +292,14 @@ describe("a session whose entry is coded, in a store without a codec", () => {
       const before = createJsonlStore({ root });
       for (const ref of [plain, sealed]) await before.save(ref, { sessionId: ref.key.slice(11) }, { ifRevision: null });
       await before.close();
-      const coded = createJsonlStore({ root, codec: both });
+      // A store that was opened with a codec and without one, as earlier releases allowed, has lines of both kinds.
+      await expect(createJsonlStore({ root, codec: both }).load(sealed)).rejects.toMatchObject(mixed);
+      const codedRoot = newFolder();
+      const coded = createJsonlStore({ root: codedRoot, codec: both });
+      await coded.save(sealed, { sessionId: "sealed" }, { ifRevision: null });
       await coded.save(sealed, { sessionId: "sealed", label: "kept" }, { ifRevision: 1 });
       await coded.close();
+      appendFileSync(logOf(root), `${readFileSync(logOf(codedRoot), "utf8").trimEnd().split("\n").at(-1) ?? ""}\n`);
       const { entryEnc } = lineAbout(root, sealed.key);
       const { [plain.key]: one, [sealed.key]: two } = JSON.parse(readFileSync(view, "utf8")) as Record<string, object>;
       const changed = { ...two, model: "theirs" };
@@ -307,10 +314,34 @@ describe("a session whose entry is coded, in a store without a codec", () => {
       const written = JSON.parse(readFileSync(view, "utf8")) as Record<string, object>;
       expect(written[plain.key]).toMatchObject({ model: "theirs", label: "ours" });
       expect(written[sealed.key]).toEqual(how === "changes" ? changed : undefined);
-      const again = createJsonlStore({ root, codec: both });
-      const ref = how === "changes" ? sealed : { ...sealed, archiveId: "sealed" };
-      expect(await again.load(ref)).toMatchObject({ revision: 2, entry: { label: "kept" } });
-      await again.close();
     },
   );
+
+  it("is not written: a handle with another coding reads and writes nothing, in a new agent either", async () => {
+    for (const codec of [undefined, both]) {
+      const root = newFolder();
+      const first = createJsonlStore({ root, codec });
+      await first.save(plain, { sessionId: "plain" }, { ifRevision: null });
+      await first.append(plain, [userDraft("one")]);
+      await first.close();
+      const before = readFileSync(logOf(root));
+      const other = createJsonlStore({ root, codec: codec === undefined ? both : undefined });
+      const newAgent = { ...sealed, agentId: "another" };
+      for (const work of [
+        () => other.load(plain),
+        () => other.list(),
+        () => other.append(plain, [userDraft("two")]),
+        () => other.save(sealed, { sessionId: "sealed" }, { ifRevision: null }),
+        () => other.save(newAgent, { sessionId: "new" }, { ifRevision: null }),
+        () => other.load(plain),
+      ])
+        await expect(work()).rejects.toMatchObject(mixed);
+      await other.close();
+      expect(readFileSync(logOf(root))).toEqual(before);
+      const again = createJsonlStore({ root, codec });
+      expect(await textsOf(again, plain)).toEqual(["one"]);
+      expect((await again.list()).sessions.length).toBe(1);
+      await again.close();
+    }
+  });
 });

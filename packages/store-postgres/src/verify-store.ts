@@ -1,6 +1,7 @@
 import { crc32 } from "node:zlib";
 import { abortedBefore, createFinding, type FindingPlace } from "@throughline/core/internal";
 import { type Finding, hasErrorCode, type SessionRef } from "@throughline/core";
+import { isErasedPayload } from "@throughline/store-kit/internal";
 import { beforeAll, numbersBehind } from "./layout.ts";
 import { leftoverFindings } from "./erased-words.ts";
 import { readRows } from "./read-pages.ts";
@@ -202,6 +203,7 @@ function* recordFindings(context: StoreContext, ref: SessionRef, row: DatabaseRo
     if (record.id !== id || record.type !== type || record.parentId !== parentId)
       yield createFinding("STORE_DAMAGED", `${what} says another id, type or parent than its row.`, place);
   } catch (error) {
+    if (isErasedPayload(error)) return;
     if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED")) throw error;
     yield createFinding("STORE_DAMAGED", `${what} cannot be read: ${error.message}`, place);
   }

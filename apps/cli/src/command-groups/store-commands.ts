@@ -53,10 +53,11 @@ export const storeCommands: readonly CommandDefinition[] = [
   },
   {
     name: "encryption",
-    description: "create the keyring of encrypted stores, replace its main key, and check a proof of deletion",
+    description:
+      "create the keyring of encrypted stores, replace its main key, erase an agent, check a proof of deletion",
     arguments: [
-      { name: "[action]", description: "status (default), init, rotate or check" },
-      { name: "[file]", description: "for check: what delete --shred --proof wrote" },
+      { name: "[action]", description: "status (default), init, rotate, shred or check" },
+      { name: "[file]", description: "for check: what --proof wrote" },
     ],
     options: [
       {
@@ -73,6 +74,8 @@ export const storeCommands: readonly CommandDefinition[] = [
         description: "for init: what one key encrypts, and so what is erased alone (default: session)",
         choices: ["session", "agent", "namespace"],
       },
+      { flags: "--proof <file>", description: "for shred: write the proof to a new file (default: print it)" },
+      { flags: "--reason <text>", description: "for shred: what the proof says; name no person in it" },
     ],
     settings: { keyring: "encryption.keyring", mainKey: "encryption.mainKey", scope: "encryption.scope" },
     afterInterrupt: "The keyring opens as before, or with the new main key. `throughline encryption` says which it is.",

@@ -8,6 +8,7 @@ import type { ErasureProof, Encryption, MainKey } from "@throughline/encryption"
 import type { CommandContext, CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { namedPath } from "../named-path.ts";
+import type { ShredOptions } from "../shred.ts";
 import { jsonLine } from "../terminal-safe.ts";
 
 const notValidExitCode = 3;
@@ -16,10 +17,11 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const [action = "status", file] = input.arguments;
   if ((action === "check") !== (file !== undefined)) throw usageError("Only `check` takes a file, and it needs one.");
   if (action === "init") return init(context);
-  if (!["status", "rotate", "check"].includes(action))
-    throw usageError(`encryption does status, init, rotate and check, not ${JSON.stringify(action)}.`);
+  if (!["status", "rotate", "shred", "check"].includes(action))
+    throw usageError(`encryption does status, init, rotate, shred and check, not ${JSON.stringify(action)}.`);
   const encryption = await context.storeParts.codecFor("sqlite:keyring?encrypted=1");
   if (encryption === null) throw usageError("encryption.keyring is not set.");
+  if (action === "shred") return (await import("../shred-agent.ts")).shredAgent(context, input.options as ShredOptions);
   if (action === "check") return check(context, encryption, file ?? "");
   if (action === "rotate") {
     const from = input.options["newMainKey"];

@@ -1,5 +1,6 @@
 import { createFinding } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
+import { isErasedPayload } from "@throughline/store-kit/internal";
 import type { FilesFacet, Finding } from "@throughline/core";
 import type { FindingPlace } from "@throughline/core/internal";
 import { checkDatabase, checkPages } from "../check-pages.ts";
@@ -196,6 +197,7 @@ function recordFindings(
       if (record.id !== row.id || record.type !== row.type || record.parentId !== row.parentId)
         say("STORE_DAMAGED", "says another id, type or parent than its row");
     } catch (error) {
+      if (isErasedPayload(error)) continue;
       if (!hasErrorCode(error, "STORE_CORRUPT", "CODEC_FAILED") && !isDamage(error)) throw error;
       say("STORE_DAMAGED", "cannot be read");
     }
