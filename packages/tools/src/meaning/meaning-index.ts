@@ -127,15 +127,17 @@ export class MeaningIndex implements MeaningSearch {
       // The vectors of another model answer until these are complete.
       if (records === 0 && hasOthers) await vectors.forget(scope, { keep: embedder.id });
       yield records;
-      let isFurther = false;
+      let left = records;
+      // A store looks at every session to say what is pending, so a list is worked off before the next is asked for.
       for (const range of ranges) {
         const step = await this.#fillRange(range, signal);
         if (step === "no budget") return;
         if (step === "nothing") continue;
-        isFurther = true;
-        break;
+        left -= step.toSeq - range.coveredSeq;
+        if (step.toSeq < range.toSeq) break;
+        if (left > 0) yield left;
       }
-      if (!isFurther) return;
+      if (left === records) return;
     }
   }
 
@@ -203,7 +205,7 @@ export class MeaningIndex implements MeaningSearch {
     }
   }
 
-  async #fillRange(range: PendingRange, signal: AbortSignal): Promise<"put" | "nothing" | "no budget"> {
+  async #fillRange(range: PendingRange, signal: AbortSignal): Promise<PendingBatch | "nothing" | "no budget"> {
     const { vectors, store, embedder, budget } = this.#options;
     const batch = await nextBatch(store, range, this.#batchOptions(signal));
     if (batch === null) return "nothing";
@@ -213,7 +215,7 @@ export class MeaningIndex implements MeaningSearch {
     const put = { model: embedder.id, mark, fromSeq, toSeq, resumeSeq, vectors: found };
     // A batch that a removal has overtaken is thrown away, and its records are pending as before.
     await vectors.put(range.ref, put, { signal });
-    return "put";
+    return batch;
   }
 
   async #vectorsOf({ units }: PendingBatch, signal: AbortSignal): Promise<readonly TextVector[]> {

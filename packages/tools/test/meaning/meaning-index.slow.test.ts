@@ -73,6 +73,21 @@ describe.each(storeKinds)("the filling of vectors over %s", (_name, open) => {
     expect(await textsReceived()).toEqual(["Question 3?\nAnswer 3.\nAnd more."]);
   });
 
+  it("asks what is pending once for up to a hundred sessions, not for each", async () => {
+    await using store = open();
+    for (let number = 0; number < 12; number++) await converse(store, refOf(`s${number}`), [turn(number)]);
+    let asked = 0;
+    const facet = vectorsOf(store);
+    const vectors = {
+      put: facet.put.bind(facet),
+      pending: (...given: Parameters<typeof facet.pending>) => ((asked += 1), facet.pending(...given)),
+    };
+    const index = indexOver(store, embedderAt(server.url), { vectors: { ...facet, ...vectors } });
+    const left = await Array.fromAsync(index.fill());
+    expect([left.at(0), left.at(1), left.at(-1)]).toEqual([24, 22, 0]);
+    expect(asked).toBe(2);
+  });
+
   it("fills old and archived sessions too", async () => {
     await using store = await withTurns(open, 1);
     await converse(store, refOf("old"), [["An old question?", "An old answer."]]);
