@@ -1,10 +1,11 @@
 import { spawnSync } from "node:child_process";
 import { rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { redactRecords, sessionRef, type SessionRef, type SessionStore, type VectorsFacet } from "@throughline/core";
 import { createJsonlStore } from "@throughline/store-jsonl";
+import { nodeFiles } from "../src/files.ts";
 import { faultyFiles } from "./faulty-files.ts";
 import { planted } from "./planted-vector.ts";
 import { contentsBelow, filesBelow, makeQuickFolder, temporaryFolders } from "./temporary-folder.ts";
@@ -91,6 +92,33 @@ describe("vectors of a JSON Lines store", () => {
     await store.remove(ref, { purge: true });
     expect(foundIn(root, ...seeds, "zanzibara3")).toEqual([201, 202]);
     expect(await nearestSeqs(store, 201)).toEqual(["b#1"]);
+  });
+
+  it("are pending without a read of any transcript that did not change", async () => {
+    const root = newFolder();
+    const count = 40;
+    await using writer = createJsonlStore({ root });
+    const refs: SessionRef[] = [];
+    for (let index = 0; index < count; index++) refs.push(await withSession(writer, `s${index}`, 2));
+    expect((await vectorsOf(writer).pending(scope, { model })).records).toBe(2 * count);
+    let [read, looks] = [[] as string[], 0];
+    const files = {
+      ...nodeFiles,
+      facts: (path: string) => ((looks += 1), nodeFiles.facts(path)),
+      open: (...given: Parameters<typeof nodeFiles.open>) => (read.push(basename(given[0])), nodeFiles.open(...given)),
+    };
+    await using store = createJsonlStore({ root, files });
+    const counted = async (): Promise<readonly [records: number, transcripts: readonly string[], looks: number]> => {
+      [read, looks] = [[], 0];
+      const { records } = await vectorsOf(store).pending(scope, { model });
+      return [records, read.filter((name) => /^s\d+\.jsonl$/.test(name)), looks];
+    };
+    // The other handle writes its index a moment after the transcripts.
+    await expect.poll(async () => (await counted())[1]).toEqual([]);
+    await writer.append(refs[7]!, [{ type: "message", message: { role: "user", content: "more" } }]);
+    const [records, transcripts, looked] = await counted();
+    expect([records, transcripts]).toEqual([2 * count + 1, ["s7.jsonl"]]);
+    expect(looked).toBeLessThan(3 * count);
   });
 
   it("are gone although the text could not be redacted, and are pending then", async () => {
