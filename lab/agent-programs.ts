@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { existsSync, mkdtempSync } from "node:fs";
 import { dirname, join } from "node:path";
 import process from "node:process";
 import { installPeers } from "./peer-packages.ts";
@@ -18,11 +18,17 @@ const installScripts = ["@anthropic-ai/claude-code/install.cjs", "opencode-ai/po
 /**
  * Installs the agents into a folder, from the npm registry. False without a registry.
  * @param more other packages, with their versions
+ * @param packages the agents. All of them without it
  */
-export function installAgents(folder: string, more: Readonly<Record<string, string>> = {}): boolean {
-  if (!installPeers(folder, { ...agentPackages, ...more }, [])) return false;
+export function installAgents(
+  folder: string,
+  more: Readonly<Record<string, string>> = {},
+  packages: Readonly<Record<string, string>> = agentPackages,
+): boolean {
+  if (!installPeers(folder, { ...packages, ...more }, [])) return false;
   for (const script of installScripts) {
     const path = join(folder, "node_modules", script);
+    if (!existsSync(path)) continue;
     spawnSync(process.execPath, [path], { cwd: dirname(path), stdio: "inherit" });
   }
   return true;

@@ -3,7 +3,8 @@
 // LoCoMo, `beam/N/` of BEAM's 100K part and `filler/*.json`, chats of another part. Stores stay in FOLDER/stores for the next
 // run. `--against` gives the paired difference to the outcomes of another state of the code. `--grouped` asks as
 // `throughline search` does: a place is a session, and counts when one of its three hits is a record that the question names.
-// node --conditions=@throughline/source lab/search-marks.ts locomo FOLDER [--together] [--records 200000] [--every 3] [--grouped] [--out FILE] [--against FILE]
+// `all` asks the questions of every set, each conversation alone, together and among fillers: the rows of the decision.
+// node --conditions=@throughline/source lab/search-marks.ts all|locomo FOLDER [--together] [--records 200000] [--every 3] [--grouped] [--out FILE] [--against FILE]
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -201,6 +202,51 @@ function readOutcomes(path: string): readonly Outcome[] {
   return JSON.parse(readFileSync(path, "utf8")) as readonly Outcome[];
 }
 
+interface Row {
+  readonly name: SetName;
+  readonly isTogether: boolean;
+  /** States the number of records with the fillers; 0 without fillers. */
+  readonly records: number;
+  readonly every: number;
+}
+
+const row = (name: SetName, isTogether = false, records = 0, every = 1): Row => ({ name, isTogether, records, every });
+
+/** The large sets ask some of their questions only. */
+const allRows: readonly Row[] = [
+  row("own"),
+  row("own", true, 5000),
+  row("own", true, 200_000),
+  row("locomo"),
+  row("locomo", true, 0, 2),
+  row("locomo", true, 55_882, 3),
+  row("locomo", true, 200_000, 3),
+  row("beam"),
+  row("beam", true),
+  row("beam-later"),
+  row("beam-later", true),
+];
+
+/** Opens the store of a row, asks its questions, and returns its title and the outcomes. */
+async function measureRow(
+  { name, isTogether, records, every }: Row,
+  folder: string,
+  measure: typeof measureSet,
+): Promise<readonly [title: string, outcomes: readonly Outcome[]]> {
+  const whole = readSet(name, folder);
+  const set = { ...whole, questions: whole.questions.filter((_, index) => index % every === 0) };
+  let places: ReadonlyMap<string, Place> = new Map();
+  const title = `${name}-${records > 0 ? records : isTogether ? "together" : "alone"}`;
+  await using store = await storeOf(folder, title, async (fresh) => {
+    places = await fillStore(fresh, set, isTogether);
+    for (const session of fillerSessions(join(folder, "filler"), records - places.size))
+      await writeSession(fresh, "all", session.name, session);
+  });
+  // Sessions that are there are not written again.
+  places = await fillStore(store, set, isTogether);
+  return [title, await Array.fromAsync(measure(store, set, places, isTogether))];
+}
+
 async function main(): Promise<void> {
   const { values: flags, positionals } = parseArgs({
     allowPositionals: true,
@@ -214,28 +260,18 @@ async function main(): Promise<void> {
     },
   });
   const [name = "", folder = ""] = positionals;
-  if (!setNames.includes(name as SetName) || folder === "") {
-    process.stderr.write(`Usage: search-marks.ts ${setNames.join("|")} FOLDER\n`);
+  if (!["all", ...setNames].includes(name) || folder === "") {
+    process.stderr.write(`Usage: search-marks.ts all|${setNames.join("|")} FOLDER\n`);
     process.exitCode = 2;
     return;
   }
   const records = Number(flags.records);
-  const isTogether = flags.together || records > 0;
-  const whole = readSet(name as SetName, folder);
-  const set = { ...whole, questions: whole.questions.filter((_, index) => index % Number(flags.every) === 0) };
-  let places: ReadonlyMap<string, Place> = new Map();
-  const title = `${name}-${records > 0 ? records : isTogether ? "together" : "alone"}`;
-  await using store = await storeOf(folder, title, async (fresh) => {
-    places = await fillStore(fresh, set, isTogether);
-    for (const session of fillerSessions(join(folder, "filler"), records - places.size))
-      await writeSession(fresh, "all", session.name, session);
-  });
-  // Sessions that are there are not written again.
-  places = await fillStore(store, set, isTogether);
-  const measure = flags.grouped ? measureGroups : measureSet;
-  const outcomes = await Array.fromAsync(measure(store, set, places, isTogether));
-  if (flags.out !== undefined) writeFileSync(flags.out, JSON.stringify(outcomes));
-  process.stdout.write(report(title, outcomes, flags.against === undefined ? null : readOutcomes(flags.against)));
+  const given = row(name as SetName, flags.together || records > 0, records, Number(flags.every));
+  for (const each of name === "all" ? allRows : [given]) {
+    const [title, outcomes] = await measureRow(each, folder, flags.grouped ? measureGroups : measureSet);
+    if (flags.out !== undefined) writeFileSync(flags.out, JSON.stringify(outcomes));
+    process.stdout.write(report(title, outcomes, flags.against === undefined ? null : readOutcomes(flags.against)));
+  }
 }
 
 if (import.meta.main) await main();

@@ -82,6 +82,12 @@ export const labSuites: readonly LongSuite[] = [
     { full: [], quick: [] },
   ),
   program(
+    "mcp-questions",
+    "Claude Code and Codex ask about imported sessions, and their model gets the text that answers",
+    "lab/mcp-questions.ts",
+    { full: [], quick: ["--only", "codex"] },
+  ),
+  program(
     "gateway-agents",
     "Claude Code, Codex and opencode through the gateway as the guide says, and directly: the same, stored and given back",
     "lab/gateway-agents.ts",
