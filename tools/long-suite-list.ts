@@ -326,6 +326,7 @@ export const longSuites: readonly LongSuite[] = [
       "hostile-texts",
       "kill-append.slow",
       "killed-approvals.slow",
+      "killed-chats.slow",
       "large-imports.slow",
       "mcp",
       "sessions-apart.slow",
