@@ -281,13 +281,14 @@ describe("the setting approval", () => {
     // Without `edit` among the tools the first call fails, and the second reply ends the turn.
     await using provider = await asking([editCall("call_1")], [], [editCall("call_2")]);
     const once = (args: readonly string[]) =>
-      runHere(directory.path, ["chat", "--once", "fix", "--model", "anthropic/claude-opus-5", ...args], {
+      runHere(directory.path, ["chat", "--key", "k", "--once", "fix", "--model", "anthropic/claude-opus-5", ...args], {
         environment: { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url },
       });
     await once([]);
     expect(text("login.js")).toBe(login);
     await once(["--tools", "all"]);
     expect(text("login.js")).toBe(edited);
+    expect(await decisions()).toMatchObject([{ callId: "call_2", decision: "once", by: "flag", path: "login.js" }]);
   });
 });
 

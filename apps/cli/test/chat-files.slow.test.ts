@@ -13,6 +13,7 @@ beforeEach(() => {
 });
 afterEach(() => directory.remove());
 
+const pdf = Buffer.from("%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n");
 const png = Buffer.from(
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
   "base64",
@@ -22,9 +23,9 @@ function file(name: string, content: string | Uint8Array): void {
   writeFileSync(join(directory.path, name), content);
 }
 
-function chat(url: string, args: readonly string[] = []): Terminal {
-  const own = ["chat", "--key", "k", "--model", "anthropic/claude-opus-5", "--workspace", "work"];
-  const environment = { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: url };
+function chat(url: string, args: readonly string[] = [], model = "anthropic/claude-opus-5"): Terminal {
+  const own = ["chat", "--key", "k", "--model", model, "--workspace", "work"];
+  const environment = { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: url, OLLAMA_HOST: url };
   return runInTerminal(directory.path, [...own, ...args], { environment, columns: 100 });
 }
 
@@ -61,6 +62,33 @@ describe("@file", () => {
     expect(shown).toContain("(sent with src/logout.ts, 13 B; two words.png, 70 B)");
     terminal.write("/appr\t");
     await row(terminal, /^> \/approvals$/);
+  });
+
+  it("sends a PDF as a file block", async () => {
+    file("work/plan.pdf", pdf);
+    await using provider = await answering();
+    await using terminal = chat(provider.url);
+    await terminal.waitForPrompt();
+    await say(terminal, "sum up @plan.pdf.");
+    expect(provider.refusals).toEqual([]);
+    expect(sent(provider)).toContain(`"media_type":"application/pdf","data":"${pdf.toString("base64")}"`);
+    await row(terminal, /^\(sent with plan\.pdf, \d+ B\)$/);
+  });
+
+  it("refuses an image for a model that reads none, with the way out, and sends it to one that is not known", async () => {
+    file("work/a.png", png);
+    await using provider = await answering();
+    await using terminal = chat(provider.url, [], "ollama/qwen3:8b");
+    await terminal.waitForPrompt();
+    await say(terminal, "look at @a.png");
+    await row(terminal, /error: ollama\/qwen3:8b reads no images, so "a\.png" was not sent, nor the words\./);
+    await row(terminal, /\/model PROVIDER\/NAME/);
+    await row(terminal, /^> look at @a\.png$/);
+    expect(provider.requests.filter(({ path }) => path === "/api/chat")).toEqual([]);
+    terminal.write("\u0015");
+    await say(terminal, "/model anthropic/next-model");
+    await say(terminal, "look at @a.png");
+    await row(terminal, /^\(it is not known whether anthropic\/next-model reads images\)$/);
   });
 
   it("asks before it sends a file from outside or a hidden one, and never sends one of Throughline's own", async () => {

@@ -35,12 +35,14 @@ function providersOf(kind: string): readonly (typeof providers)[number][] {
 
 let directory = temporaryDirectory();
 let provider: ProviderSimulator;
+/** A reply that is asked for again after the kill is short. */
+let isKilled = false;
 beforeEach(async () => {
   provider = createProviderSimulator({
     ollamaContextTokens: 100_000,
     fallback: ({ body }) => {
       const last = lastUserText(body);
-      if (last === "Write a lot") return { kind: "answer", content: words, eventDelayMs: 4 };
+      if (last === "Write a lot" && !isKilled) return { kind: "answer", content: words, eventDelayMs: 4 };
       return { kind: "answer", content: last.includes("cut off") ? "The rest." : "Short." };
     },
   });
@@ -88,6 +90,7 @@ async function killedInReply(chat: Terminal, requestsBefore: number): Promise<Ki
   await new Promise((resolve) => setTimeout(resolve, killAfterMs.least + Math.random() * killAfterMs.spread));
   const killedAtMs = Date.now();
   chat.kill("SIGKILL");
+  isKilled = true;
   await chat.exitCode();
   clearInterval(watched);
   // A busy machine delays the writes of the chat as it delays the timers here.
@@ -130,6 +133,7 @@ const counts = { ...noCounts };
 async function killAndResume(model: string, environment: Readonly<Record<string, string>>, store: string) {
   const start = (): Terminal =>
     runInTerminal(directory.path, ["chat", "--key", key, "--model", model, "--store", store], { environment });
+  isKilled = false;
   await using chat = start();
   const { due, dueQuiet, shown } = await killedInReply(chat, provider.requests.length);
   counts.kills += 1;

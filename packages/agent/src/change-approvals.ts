@@ -37,6 +37,8 @@ export interface ChangeApprovalsOptions {
   readonly memoryFolder: string;
   /** Holds the setting `approval`. */
   readonly rule: "ask" | "allow" | "deny";
+  /** States what the records of unasked decisions name: a setting, or a flag of the command line. */
+  readonly decider: "setting" | "flag";
   /** Is null where no person can be asked. */
   readonly ask: AskChange | null;
 }
@@ -134,12 +136,12 @@ export class ChangeApprovals {
   }
 
   async #decide(plan: PlannedChange, call: ToolCall, context: CallContext): Promise<Decision> {
-    const { rule, ask, store, folder } = this.#options;
+    const { rule, decider, ask, store, folder } = this.#options;
     const { ref, signal, turnId } = context;
     const facts = factsOf(plan);
-    if (rule === "deny") return { ...facts, refuse: deniedText, decision: "no", by: "setting" };
-    const isFlush = turnId !== undefined && turnId === this.#flushTurnId;
-    if (rule === "allow" || ask === null || (isFlush && this.#isMemory(plan)))
+    if (rule === "deny") return { ...facts, refuse: deniedText, decision: "no", by: decider };
+    if (rule === "allow" || ask === null) return { approve: { ...facts, decision: "once", by: decider } };
+    if (turnId !== undefined && turnId === this.#flushTurnId && this.#isMemory(plan))
       return { approve: { ...facts, decision: "once", by: "setting" } };
     const state = ref === undefined ? null : await store.load(ref);
     if (!plan.isDelicate && state !== null && readAllowedEdits(state.entry, folder) !== null)

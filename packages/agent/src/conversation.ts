@@ -1,5 +1,5 @@
 import { hasErrorCode, openSession } from "@throughline/core";
-import { forkToNewSession, freeRef, systemRandom, updateEntry } from "@throughline/core/internal";
+import { freeRef, systemRandom } from "@throughline/core/internal";
 import type { ChatDelta, SessionRef, SessionState, SessionStore } from "@throughline/core";
 import type { SessionModel } from "@throughline/core/internal";
 import type { Turn } from "@throughline/session";
@@ -12,9 +12,9 @@ import { createBackgroundWork } from "./background-work.ts";
 import type { BackgroundWork, SettleOptions } from "./background-work.ts";
 import { chooseModel, modelChoice, problemNote } from "./choose-model.ts";
 import type { ChosenModel, ModelChoice } from "./choose-model.ts";
-import { forkFields } from "./fork-fields.ts";
+import { forkConversation } from "./fork-conversation.ts";
 import type { NamedFile } from "./node/named-file.ts";
-import { type ProjectFile, readProjectFiles } from "./node/project-files.ts";
+import { type ProjectFile, projectFileTimes, readProjectFiles } from "./node/project-files.ts";
 import { readSessionModels } from "./session-models.ts";
 import type { StartingSession } from "./starting-session.ts";
 
@@ -104,6 +104,8 @@ class OpenConversation implements Conversation {
     onEvent: (event) => this.#early.push((listener) => listener.onEvent(event)),
     onNote: (message) => this.#early.push((listener) => listener.onNote(message)),
   };
+  /** Holds which instructions were found changed when the files had these times. */
+  #lookedAt: { readonly times: string; readonly changed: string | null } | null = null;
   ref: SessionRef;
   origin: SessionState | null;
   /** True if the first message may use another free key than `ref`. */
@@ -184,16 +186,15 @@ class OpenConversation implements Conversation {
       this.#isAnyKey = false;
       return;
     }
-    const fork = await this.#fork(origin);
-    await updateEntry(store, fork.ref, (entry) => ({ ...entry, ...forkFields(origin, folder) }));
+    await this.#fork(origin, folder);
     this.origin = null;
   }
 
-  async #fork(origin: SessionState): Promise<SessionState> {
+  async #fork(origin: SessionState, folder: string): Promise<void> {
     for (;;) {
       try {
-        const options = { sessionId: systemRandom.uuid(), label: "", target: this.ref };
-        return await forkToNewSession(this.store, origin, options);
+        await forkConversation(this.store, origin, { folder, target: this.ref });
+        return;
       } catch (error) {
         if (!hasErrorCode(error, "SESSION_EXISTS")) throw error;
         // Another process took the key after it was found free.
@@ -268,6 +269,13 @@ class OpenConversation implements Conversation {
 
   async changedProjectFile(): Promise<string | null> {
     if (!this.#parts.hasProjectFiles) return null;
+    // The times come first: a change while the files are read is seen the next time.
+    const times = await projectFileTimes(this.#folder);
+    if (times !== this.#lookedAt?.times) this.#lookedAt = { times, changed: await this.#findChangedFile() };
+    return this.#lookedAt.changed;
+  }
+
+  async #findChangedFile(): Promise<string | null> {
     const before = this.projectFiles;
     const now = await readProjectFiles(this.#folder);
     const isIn = (files: readonly ProjectFile[], { path, version }: ProjectFile): boolean =>
@@ -277,6 +285,7 @@ class OpenConversation implements Conversation {
   }
 
   async reload(): Promise<void> {
+    this.#lookedAt = null;
     if (this.#parts.hasProjectFiles) this.#parts.projectFiles = await readProjectFiles(this.#folder);
     const isOpen = this.session !== null;
     await this.stop();

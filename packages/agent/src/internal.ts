@@ -32,7 +32,7 @@ export { explainCodec } from "./store-encryption.ts";
 export { storePartsOf } from "./store-parts.ts";
 export type { StoreParts } from "./store-parts.ts";
 export { serverSummaries } from "./server-summaries.ts";
-export { forkFields } from "./fork-fields.ts";
+export { forkConversation } from "./fork-conversation.ts";
 export { continued, startingSession } from "./starting-session.ts";
 export type { StartingSession } from "./starting-session.ts";
 export { memorySearchTool } from "./workspace-tools.ts";

@@ -63,15 +63,21 @@ function allowedTools({ config: { settings } }: AgentContext, canAsk: boolean): 
   return canAsk && setting?.source === "default" ? "all" : (setting?.value ?? null);
 }
 
-/** A program that cannot ask and was not told otherwise runs what the setting `tools` allows. */
+/**
+ * A program that cannot ask runs what the setting `tools` allows. Where a flag allowed it, each change has a record that
+ * says so.
+ */
 async function changeApprovals(
   context: AgentContext,
   store: SessionStore,
   options: WorkspaceToolsOptions,
   ask: AskChange | null,
 ): Promise<ChangeApprovals | null> {
-  const rule = settingOf(context.config.settings, "approval") as "ask" | "allow" | "deny";
-  if (ask === null && rule !== "deny") return null;
+  const { settings } = context.config;
+  const rule = settingOf(settings, "approval") as "ask" | "allow" | "deny";
+  const deciding = rule === "ask" ? "tools" : "approval";
+  const decider = settings.some(({ key, source }) => key === deciding && source === "flag") ? "flag" : "setting";
+  if (ask === null && rule !== "deny" && decider !== "flag") return null;
   const { createChangePlanner } = await import("@throughline/tools/internal");
   const plan = createChangePlanner(options);
   return new ChangeApprovals({
@@ -80,6 +86,7 @@ async function changeApprovals(
     folder: conversationFolder(context),
     memoryFolder: memoryFolderOf(context),
     rule,
+    decider,
     ask,
   });
 }

@@ -198,6 +198,8 @@ export interface ChatModel {
    * provider cannot be asked.
    */
   windowTokens?(modelId: string, signal?: AbortSignal): Promise<number | null>;
+  /** Returns whether a model reads images; null when that is not known. Absent when nothing is known of any model. */
+  takesImages?(modelId: string, signal?: AbortSignal): Promise<boolean | null>;
 }
 
 /**

@@ -27,6 +27,7 @@ import {
 } from "./model-options.ts";
 import { assertClientAlone, readConnection } from "./read-connection.ts";
 import { ReplyDraft } from "./reply-draft.ts";
+import { takesImagesByName } from "./takes-images.ts";
 
 /** Configures `anthropic`. */
 export interface AnthropicModelOptions extends LimitOptions, ConnectionOptions {
@@ -91,6 +92,7 @@ function anthropicChat(options: AnthropicModelOptions): ChatModel {
     api: "anthropic",
     toolChoices: wireToolChoices.anthropic,
     acceptsOutput: answersInJson,
+    takesImages: async (modelId) => takesImagesByName("anthropic", modelId),
     chat: async (request) => askAnthropic(request, await connect(), { provider, style, timeout }),
     async countTokens(request): Promise<number> {
       const { client: connected } = await connect();

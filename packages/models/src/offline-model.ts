@@ -44,6 +44,7 @@ export function offline(options: OfflineModelOptions = {}): SessionModel {
     api: "anthropic",
     chat: (request) => answer(request, clock, wordDelayMs),
     windowTokens: async () => windowTokens,
+    takesImages: async () => false,
   };
   return sessionModel(chat, offlineModelId, options);
 }

@@ -30,6 +30,7 @@ import { ollamaFetch } from "./ollama-fetch.ts";
 import { ollamaEnd, takeOllamaResponse } from "./ollama-reply.ts";
 import { ollamaWindow, ollamaWindowFacts } from "./ollama-window.ts";
 import { ReplyDraft } from "./reply-draft.ts";
+import { takesImagesByCapabilities } from "./takes-images.ts";
 
 /** Configures `ollama`. */
 export interface OllamaModelOptions extends Omit<LimitOptions, "windowTokens">, ConnectionOptions {
@@ -95,19 +96,31 @@ function ollamaChat(options: OllamaModelOptions): ChatModel {
     // A schema constrains every token of the answer, so a model with one cannot call tools.
     acceptsOutput: ({ tools = [] }) => tools.length === 0,
     chat: (request) => askOllama(request, server, { provider, nextCallId, windowTokens, keepAlive: keepAlive ?? null }),
-    async windowTokens(modelId, signal): Promise<number | null> {
-      assertNotAborted(signal);
-      const client = await createClient(server, { isStream: false }, signal);
-      try {
+    windowTokens: (modelId, signal) =>
+      factsOf(server, signal, async (client) => {
         const [show, ps] = await Promise.all([client.show({ model: modelId }), client.ps()]);
         return ollamaWindow(ollamaWindowFacts(modelId, show, ps), windowTokens);
-      } catch (error) {
-        assertNotAborted(signal);
-        if (isUnknownModel(error)) return null;
-        throw error;
-      }
-    },
+      }),
+    takesImages: (modelId, signal) =>
+      factsOf(server, signal, async (client) => takesImagesByCapabilities(await client.show({ model: modelId }))),
   };
+}
+
+/** Asks the server about a model; null for one that the server does not have. */
+async function factsOf<Facts>(
+  server: OllamaServer,
+  signal: AbortSignal | undefined,
+  ask: (client: Ollama) => Promise<Facts | null>,
+): Promise<Facts | null> {
+  assertNotAborted(signal);
+  const client = await createClient(server, { isStream: false }, signal);
+  try {
+    return await ask(client);
+  } catch (error) {
+    assertNotAborted(signal);
+    if (isUnknownModel(error)) return null;
+    throw error;
+  }
 }
 
 interface OllamaServer {

@@ -7,6 +7,7 @@ import { waitOptions } from "./fetch-without-long-waits.ts";
 import { answersInJson, effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { chatEnd, takeChatChunk, takeChatCompletion } from "./openai-chat-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
+import { takesImagesByName } from "./takes-images.ts";
 
 type LimitField = "max_completion_tokens" | "max_tokens";
 
@@ -20,6 +21,7 @@ export function openAiCompletions(
     toolChoices: wireToolChoices.openai,
     // Other servers differ in what they make of a schema, but all that call tools can be given one.
     acceptsOutput: ({ modelId }) => provider === "openai" && answersInJson(modelId),
+    takesImages: async (modelId) => takesImagesByName("openai", modelId),
     chat: async (request) => askChat(request, await connect(), provider, limitField),
   };
 }

@@ -7,6 +7,7 @@ import { waitOptions } from "./fetch-without-long-waits.ts";
 import { answersInJson, effortOf, openAiErrors, signalOf, type OpenAiConnection } from "./openai-client.ts";
 import { responseEnd, takeResponse, takeResponseEvent } from "./openai-responses-reply.ts";
 import { ReplyDraft } from "./reply-draft.ts";
+import { takesImagesByName } from "./takes-images.ts";
 
 /**
  * Creates a model behind the Responses API. The provider stores nothing (`store: false`), so reasoning arrives
@@ -21,6 +22,7 @@ export function openAiResponses(
     api: "openai-responses",
     toolChoices: wireToolChoices["openai-responses"],
     acceptsOutput: ({ modelId }) => answersInJson(modelId),
+    takesImages: async (modelId) => takesImagesByName("openai", modelId),
     chat: async (request) => askResponses(request, await connect(), provider, reasons),
     async countTokens(request): Promise<number> {
       const { client } = await connect();

@@ -1,16 +1,6 @@
-import { conversationFolder, forkFields } from "@throughline/agent/internal";
+import { conversationFolder, forkConversation } from "@throughline/agent/internal";
 import { hasErrorCode, type StoredRecord } from "@throughline/core";
-import {
-  forkToNewSession,
-  isFields,
-  loadExisting,
-  messageRole,
-  recordText,
-  shellWord,
-  systemClock,
-  systemRandom,
-  updateEntry,
-} from "@throughline/core/internal";
+import { isFields, loadExisting, messageRole, recordText, shellWord, systemClock } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
 import { editSteps, readTail } from "@throughline/history/internal";
 import { moveStoredHead, readBranchPlace } from "@throughline/session/internal";
@@ -54,9 +44,8 @@ export async function forkCurrent(repl: ReplContext, argument: string): Promise<
   const at = first === undefined ? undefined : parentOf(first);
   if (at === null) return output.line("Nothing stands before that message; /new creates an empty session.");
   const origin = await loadExisting(store, ref);
-  const options = { sessionId: systemRandom.uuid(), signal, ...(at === undefined ? {} : { at }) };
-  const fork = await forkToNewSession(store, origin, options);
-  await updateEntry(store, fork.ref, (entry) => ({ ...entry, ...forkFields(origin, conversationFolder(context)) }));
+  const options = { folder: conversationFolder(context), signal, ...(at === undefined ? {} : { at }) };
+  const fork = await forkConversation(store, origin, options);
   await conversation.switchTo({ ref: fork.ref, origin: null });
   if (first !== undefined) repl.giveBack(recordText(first.record));
   await output.line("Forked. You are in ", { text: fork.ref.key, style: "bold" }, `; the other is ${ref.key}.`);

@@ -1,13 +1,7 @@
 import { sessionRef } from "@throughline/core";
-import {
-  forkToNewSession,
-  resolveSession,
-  sessionProgram,
-  systemRandom,
-  updateEntry,
-} from "@throughline/core/internal";
+import { resolveSession, sessionProgram } from "@throughline/core/internal";
 import type { CommandContext, CommandInput } from "../command.ts";
-import { conversationFolder, forkFields } from "@throughline/agent/internal";
+import { conversationFolder, forkConversation } from "@throughline/agent/internal";
 import { showSession } from "../show-session.ts";
 
 interface ForkOptions {
@@ -22,17 +16,15 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("write");
   const origin = await resolveSession(store, input.arguments[0] ?? "", scope, { isExact: true, signal });
   const { namespace, agentId } = origin.ref;
-  const state = await forkToNewSession(store, origin, {
-    sessionId: systemRandom.uuid(),
+  // A fork of an import counts as an own session, so it gets this folder and `chat` resumes it here.
+  const own = sessionProgram(origin.entry) === null ? origin.entry.cwd : undefined;
+  const forked = await forkConversation(store, origin, {
+    folder: own ?? conversationFolder(context),
     signal,
     ...(at === undefined ? {} : { at }),
     ...(key === undefined ? {} : { target: sessionRef({ key, namespace, agentId }) }),
     ...(label === undefined ? {} : { label }),
   });
-  // A fork of an import counts as an own session, so it gets this folder and `chat` resumes it here.
-  const own = sessionProgram(origin.entry) === null ? origin.entry.cwd : undefined;
-  const fields = forkFields(origin, own ?? conversationFolder(context));
-  const forked = await updateEntry(store, state.ref, (entry) => ({ ...fields, ...entry }));
   if (store.fork === undefined) output.note("This store shares no records between sessions; they were copied.");
   await showSession(context, forked, `fork of ${origin.ref.key}`);
   return 0;

@@ -1,5 +1,5 @@
-import { constants } from "node:fs";
-import { lstat, open, realpath } from "node:fs/promises";
+import { constants, type Stats } from "node:fs";
+import { lstat, open, realpath, stat } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 
 /** Holds instructions for agents that a project keeps beside its code. */
@@ -35,6 +35,25 @@ export async function readProjectFiles(folder: string): Promise<readonly Project
   return found;
 }
 
+/**
+ * Returns the times and sizes of all files that `readProjectFiles` may read, as one text. It opens no file. While the text
+ * stays the same, the instructions do.
+ */
+export async function projectFileTimes(folder: string): Promise<string> {
+  const paths = (await foldersOf(folder)).flatMap((each) => names.map((name) => join(each, name)));
+  const lines = await Promise.all(
+    paths.map(async (path) => {
+      const found = await stat(path).catch(() => null);
+      return found === null ? path : `${path} ${versionOf(found)}`;
+    }),
+  );
+  return lines.join("\n");
+}
+
+function versionOf({ ino, size, mtimeMs }: Stats): string {
+  return [ino, size, mtimeMs].join(" ");
+}
+
 /** Returns the part of the system prompt that holds the instructions; null without any. */
 export function projectPrompt(files: readonly ProjectFile[]): string | null {
   if (files.length === 0) return null;
@@ -68,14 +87,14 @@ async function readInside(path: string, root: string, most: number): Promise<Pro
   try {
     const stats = await handle.stat();
     if (!stats.isFile()) return null;
-    const { size, mtimeMs, ino } = stats;
+    const { size } = stats;
     const bytes = Buffer.alloc(Math.min(size, most));
     const { bytesRead } = await handle.read(bytes, 0, bytes.length, 0);
     const text = new TextDecoder().decode(bytes.subarray(0, bytesRead)).replaceAll("\0", "");
     const isCut = size > bytesRead;
     // The cut may have parted a character.
     const shown = isCut ? `${text.replace(/\uFFFD$/, "")}${cutNote}` : text.trimEnd();
-    return { path: real, text: shown, version: [ino, size, mtimeMs].join(" ") };
+    return { path: real, text: shown, version: versionOf(stats) };
   } finally {
     await handle.close();
   }

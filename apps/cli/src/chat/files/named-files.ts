@@ -21,7 +21,8 @@ export class NamedFiles {
   /**
    * Returns the content of a message: its text, with a block for each file.
    * @param say prints a note
-   * @throws {ThroughlineError} FILE_TOO_LARGE, FILE_UNREADABLE, USAGE, and what the store throws; nothing was sent
+   * @throws {ThroughlineError} FILE_TOO_LARGE, FILE_UNREADABLE, USAGE (also for an image that the model does not read), and
+   * what the store throws; nothing was sent
    */
   async contentOf(text: string, say: (note: string) => void): Promise<TurnContent> {
     const names = namesIn(text);
@@ -34,11 +35,30 @@ export class NamedFiles {
     if (files.size === 0) return text;
     if (files.size > mostFiles)
       throw new ThroughlineError("USAGE", `The message names ${files.size} files; it may have ${mostFiles}.`);
+    await this.#assertImagesRead([...files.values()], say);
     const blocks: Awaited<ReturnType<Conversation["keepFile"]>>[] = [];
     for (const file of files.values()) blocks.push(await this.#conversation.keepFile(file));
     const list = [...files.values()].map(({ name, bytes }) => `${name}, ${sizeText(bytes.byteLength)}`).join("; ");
     say(`(sent with ${list})`);
     return [{ type: "text", text }, ...blocks];
+  }
+
+  /** A model without images would answer as if it had seen them, or its provider would refuse the whole request. */
+  async #assertImagesRead(files: readonly NamedFile[], say: (note: string) => void): Promise<void> {
+    const image = files.find(({ mediaType }) => mediaType.startsWith("image/"));
+    if (image === undefined) return;
+    const { name, model } = this.#conversation.chosen;
+    // A server that cannot be asked refuses the request itself, and its error says why.
+    const takesImages = (await model.chat.takesImages?.(model.modelId).catch(() => null)) ?? null;
+    if (takesImages === null) say(`(it is not known whether ${name} reads images)`);
+    if (takesImages === false)
+      throw new ThroughlineError(
+        "USAGE",
+        `${name} reads no images, so ${quote(image.name)} was not sent, nor the words.`,
+        {
+          remedy: "Choose a model that does with /model PROVIDER/NAME, or leave the image out.",
+        },
+      );
   }
 
   /** The end of a sentence may stand behind a name. */
