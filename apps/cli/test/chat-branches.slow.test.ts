@@ -51,12 +51,49 @@ it("goes back, forks, searches, exports and counts in a conversation", async () 
 
   await say(terminal, "/search otters");
   expect(terminal.text()).toMatch(/#\d+ assistant: A reply about otters\./);
+  const hit = /^ *1 +.*#(\d+) /m.exec(terminal.text());
+  await say(terminal, "/open 1");
+  await row(terminal, new RegExp(`^.*#${hit?.[1] ?? "none"}\\b.*assistant`));
+  await say(terminal, "/open 99");
+  await row(terminal, /^error: .*99/);
   await say(terminal, "/usage");
   await row(terminal, /claude-opus-5 +\d/);
   await say(terminal, "/export notes.md");
   expect(readFileSync(join(directory.path, "notes.md"), "utf8")).toContain("second again, elsewhere");
   await say(terminal, "/export notes.md");
   await row(terminal, /^error: .+notes\.md/);
+});
+
+it("shows what a call was sent, completes arguments, and Esc Esc goes back one message", async () => {
+  await using provider = createProviderSimulator({ fallback: () => "A reply." });
+  await provider.start();
+  await using terminal = chat(provider.url);
+  await terminal.waitForPrompt();
+  await say(terminal, "/explain");
+  await row(terminal, /^No model was called yet\.$/);
+  for (const text of ["first", "second"]) await say(terminal, text);
+  await say(terminal, "/explain 2");
+  await row(terminal, /^ {2}sent +1 message, from records #\d+ to #\d+$/);
+  await say(terminal, "/explain");
+  await row(terminal, /^ {2}sent +3 messages, from records #\d+ to #\d+$/);
+  await say(terminal, "/explain 3");
+  await row(terminal, /^The session has fewer calls\.$/);
+
+  await say(terminal, "/new other");
+  terminal.write("/switch k\t");
+  await row(terminal, /^> \/switch k$/);
+  terminal.write("\u0015/export ht\t");
+  await row(terminal, /^> \/export html$/);
+  terminal.write("\u0015/model off\t");
+  await row(terminal, /^> \/model offline$/);
+  terminal.write("\u0015");
+  await say(terminal, "/switch k");
+
+  terminal.write("\u001b\u001b");
+  await terminal.waitFor("Goes: 2 messages, 0 changes of files (files stay as they are). Rewind? [y/N] ");
+  await say(terminal, "y");
+  await row(terminal, /^> second$/);
+  expect(await saidIn(directory.path, "k")).toEqual(["first"]);
 });
 
 it("opens the typed text in the person's editor, and keeps it when the editor fails", async () => {

@@ -32,7 +32,7 @@ export function eventNote(event: WholeTurnEvent): string | null {
     case "thinking.unknown":
       return `${event.from === "entry" ? "The entry" : "A record"} names the thinking level ${JSON.stringify(event.level)}, which is not one of ${event.known}. It is ignored; \`throughline entry ${shellWord(event.ref.key)} set thinkingLevel high\` sets one.`;
     case "guard.shrunk":
-      return "The request did not fit and was made smaller; `explain` shows how.";
+      return `The request did not fit and was made smaller; \`throughline explain ${shellWord(event.ref.key)}\` shows how, as does /explain in a conversation.`;
     case "guard.truncation-suspected":
       return "The provider may have cut the request without reporting it.";
     case "guard.summary-failed":

@@ -4,7 +4,9 @@ import { terminalSafe } from "../terminal-safe.ts";
 import { type ChatView, interruptedExitCode, leaveWithinMs, type Submission } from "./chat-view.ts";
 import { plainAnswer, plainQuestion } from "./change/plain-question.ts";
 import { commonStart, type FindCompletion } from "./files/find-completion.ts";
+import { DoublePress } from "./double-press.ts";
 import type { InputHistory } from "./input-history.ts";
+import { Submissions } from "./submissions.ts";
 import type { Output } from "../output.ts";
 import { ParagraphWriter } from "./paragraph-writer.ts";
 import type { TurnWriter } from "./turn-printer.ts";
@@ -33,11 +35,10 @@ export class PlainView implements ChatView {
   #typed: TypedText | null = null;
   #isOpen = false;
   #writer: ParagraphWriter | null = null;
-  #waiting: ((submission: Submission) => void) | null = null;
-  readonly #queue: Submission[] = [];
+  readonly #submissions = new Submissions();
   #interrupt: (() => void) | null = null;
   #answer: ((answer: ChangeAnswer) => void) | null = null;
-  #interruptedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #cancels = new DoublePress(leaveWithinMs);
 
   constructor(host: PlainHost, { output, history, find }: PlainViewOptions) {
     this.#find = find;
@@ -62,15 +63,14 @@ export class PlainView implements ChatView {
   }
 
   read(): Promise<Submission> {
-    const next = this.#queue.shift();
-    if (next !== undefined) {
-      if (next.kind === "text") this.#host.stdout.write(`${prompt}${terminalSafe(next.text)}\n`);
-      return Promise.resolve(next);
-    }
-    return new Promise((resolve) => {
-      this.#waiting = resolve;
+    const next = this.#submissions.next();
+    if (next === null) {
+      const read = this.#submissions.read();
       this.#open();
-    });
+      return read;
+    }
+    if (next.kind === "text") this.#host.stdout.write(`${prompt}${terminalSafe(next.text)}\n`);
+    return Promise.resolve(next);
   }
 
   say(text: string): void {
@@ -195,15 +195,10 @@ export class PlainView implements ChatView {
   }
 
   #submit(submission: Submission): void {
-    const resolve = this.#waiting;
-    if (resolve === null) {
-      this.#queue.push(submission);
-      return;
-    }
-    this.#waiting = null;
-    this.#isOpen = false;
-    this.#host.stdout.write("\n");
-    resolve(submission);
+    this.#submissions.submit(submission, () => {
+      this.#isOpen = false;
+      this.#host.stdout.write("\n");
+    });
   }
 
   #stopProcess(): void {
@@ -224,18 +219,15 @@ export class PlainView implements ChatView {
   }
 
   #cancel(text: string): void {
-    const nowMs = performance.now();
-    const isSecond = nowMs - this.#interruptedAtMs < leaveWithinMs && text === "";
-    this.#interruptedAtMs = nowMs;
-    if (isSecond) this.#leave();
-    else if (this.#waiting === null) this.#interrupt?.();
+    if (this.#cancels.press() && text === "") this.#leave();
+    else if (!this.#submissions.isRead) this.#interrupt?.();
     else if (text === "") this.say("(Ctrl-C again leaves; so does /quit)");
     else {
       this.#typed?.setText("");
       this.#host.stdout.write("\n");
       this.#open();
       // Discarding a line does not count as the first Ctrl-C of two.
-      this.#interruptedAtMs = Number.NEGATIVE_INFINITY;
+      this.#cancels.forget();
     }
   }
 }

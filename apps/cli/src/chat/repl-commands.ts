@@ -1,7 +1,7 @@
 import { counted } from "../counted.ts";
 import { showApprovals } from "./repl-approvals.ts";
 import { forkCurrent, rewindCurrent } from "./repl-branches.ts";
-import { exportCurrent, openHit, searchAll, showUsage } from "./repl-tools.ts";
+import { explainCall, exportCurrent, openHit, searchAll, showUsage } from "./repl-tools.ts";
 import { showContext, showHistory } from "./repl-reports.ts";
 import { showStatus } from "./repl-status.ts";
 import { checkpointCurrent, compactCurrent, listTheCheckpoints } from "./repl-summaries.ts";
@@ -15,6 +15,7 @@ import {
   switchSession,
 } from "./repl-sessions.ts";
 import { copyReply, renameCurrent } from "./repl-texts.ts";
+import { type ArgumentContext, type Choice, exportChoices, modelChoices, sessionChoices } from "./repl-arguments.ts";
 import type { ReplContext } from "./repl-context.ts";
 
 export interface ReplCommand {
@@ -22,6 +23,8 @@ export interface ReplCommand {
   readonly aliases: readonly string[];
   readonly usage: string;
   readonly help: string;
+  /** Returns what may stand behind the command. The completion shows those that begin with what is typed. */
+  arguments?(repl: ArgumentContext): Promise<readonly Choice[]>;
   run(repl: ReplContext, argument: string): Promise<void>;
 }
 
@@ -44,6 +47,7 @@ const model: ReplCommand = {
   aliases: [],
   usage: "/model [PROVIDER/NAME]",
   help: "which model answers; another one from now on",
+  arguments: modelChoices,
   run: async ({ context: { output }, conversation }, name) => {
     const { name: shown, reason } = name === "" ? conversation.chosen : await conversation.useModel(name);
     await output.line(`model: ${shown} (${reason})`);
@@ -66,6 +70,7 @@ export const replCommands: readonly ReplCommand[] = [
     aliases: [],
     usage: "/switch SESSION",
     help: "go to another: key, id, or the beginning of key, id or label",
+    arguments: sessionChoices,
     run: switchSession,
   },
   {
@@ -116,14 +121,23 @@ export const replCommands: readonly ReplCommand[] = [
     aliases: [],
     usage: "/export [FORMAT] [PATH]",
     help: "write this session to a file; Markdown without a format",
+    arguments: exportChoices,
     run: exportCurrent,
   },
   { name: "usage", aliases: [], usage: "/usage", help: "tokens and cost of this session", run: showUsage },
+  {
+    name: "explain",
+    aliases: [],
+    usage: "/explain [N]",
+    help: "what the last call of the model was sent; N: call N, counted from the last",
+    run: explainCall,
+  },
   {
     name: "history",
     aliases: [],
     usage: "/history [N] [--all]",
     help: "the messages, shortened; --all: also before compactions",
+    arguments: async () => [{ text: "--all", help: "also before compactions" }],
     run: showHistory,
   },
   { name: "context", aliases: [], usage: "/context", help: "how full the window is", run: showContext },
@@ -140,6 +154,7 @@ export const replCommands: readonly ReplCommand[] = [
     aliases: [],
     usage: "/approvals [off]",
     help: "whether changes of files are allowed in advance; off: ask again",
+    arguments: async () => [{ text: "off", help: "ask again about each change" }],
     run: showApprovals,
   },
   {
@@ -208,6 +223,7 @@ export const replCommands: readonly ReplCommand[] = [
     aliases: [],
     usage: "/delete SESSION",
     help: "archive another session: its key or id, exactly",
+    arguments: sessionChoices,
     run: deleteSession,
   },
   {

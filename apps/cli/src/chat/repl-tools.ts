@@ -2,6 +2,7 @@ import type { CommandInput } from "../command.ts";
 import { usageError } from "../error-report.ts";
 import { openStoreUsage } from "../usage/usage-file.ts";
 import { totalCells, usageColumns } from "../usage/usage-table.ts";
+import { exportFormats } from "./repl-arguments.ts";
 import type { ReplContext } from "./repl-context.ts";
 
 /** Handles `/search` as `throughline search` does. */
@@ -25,10 +26,8 @@ export async function exportCurrent(repl: ReplContext, argument: string): Promis
   const hasFormat = /^[a-z0-9-]+$/.test(word);
   const to = hasFormat ? word : "markdown";
   const path = (hasFormat ? argument.slice(word.length) : argument).trim();
-  const formats = repl.context.commands
-    .find(({ name }) => name === "export")
-    ?.options.find(({ flags }) => flags.startsWith("--to "))?.choices;
-  if (formats?.includes(to) === false)
+  const formats = exportFormats(repl.context);
+  if (!formats.includes(to))
     throw usageError(`/export has no format ${JSON.stringify(to)}. Formats: ${formats.join(", ")}.`);
   const { run } = await import("../commands/export.ts");
   await interruptible(repl, run, { arguments: [ref.key], options: { to, output: path === "" ? "." : path } });
@@ -50,6 +49,16 @@ export async function showUsage({ context, conversation }: ReplContext): Promise
   } finally {
     reader.close();
   }
+}
+
+/** Handles `/explain`: what the last call of a model was sent, or call N, counted from the last. */
+export async function explainCall(repl: ReplContext, argument: string): Promise<void> {
+  if (!/^(?:|[1-9]\d{0,5})$/.test(argument))
+    throw usageError("/explain takes the number of a call of a model; 1 is the last one.");
+  if (repl.conversation.session === null) return repl.context.output.line("No model was called yet.");
+  const nth = argument === "" ? 1 : Number(argument);
+  const { run } = await import("../commands/explain.ts");
+  await interruptible(repl, run, { arguments: [repl.conversation.ref.key], options: { nth } });
 }
 
 type Run = (context: ReplContext["context"], input: CommandInput) => Promise<number>;

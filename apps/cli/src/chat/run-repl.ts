@@ -53,7 +53,7 @@ export async function runRepl(
   const history = createInputHistory(path, (error) =>
     output.note(`The history of inputs is not kept: ${causeText(error)}`),
   );
-  const find = findCompletion(replCommands, () => listFiles(conversationFolder(context)));
+  const find = findCompletion(replCommands, () => listFiles(conversationFolder(context)), { context, conversation });
   const view = canMoveCursor(context)
     ? new LiveView(host, { output, history, find, edit: (text) => editText(context, text) })
     : new PlainView(host, { output, history, find });

@@ -10,6 +10,8 @@ import { timeText } from "../time-text.ts";
 interface ExplainOptions {
   readonly turn?: string;
   readonly tail?: number;
+  /** Selects one call, counted from the last. Only the conversation sets it. */
+  readonly nth?: number;
 }
 
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
@@ -18,16 +20,18 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const store = await context.openStore("read");
   const { ref } = await resolveSession(store, input.arguments[0] ?? "", scope, { signal });
   const budget = new MemoryBudget(ref);
-  const { turn, tail } = options;
+  const { turn, nth, tail = nth } = options;
   const query = { ...(turn === undefined ? {} : { turn }), ...(tail === undefined ? {} : { tail }) };
   const { shown, hasCalls } = await readCalls(store, ref, query, {
     signal,
     onKeep: (records) => budget.add(records),
   });
-  for (const call of shown) {
-    if (output.isJson) await output.object(callJson(call));
-    else await print(context, call);
-  }
+  if (nth !== undefined && hasCalls && shown.length < nth) output.note("The session has fewer calls.");
+  else
+    for (const call of nth === undefined ? shown : shown.slice(0, 1)) {
+      if (output.isJson) await output.object(callJson(call));
+      else await print(context, call);
+    }
   if (output.isJson) await output.end(shown.length);
   else if (!hasCalls)
     output.note(`${ref.key} has no record of a model call. Only calls that Throughline makes are recorded.`);

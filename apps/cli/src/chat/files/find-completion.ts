@@ -1,3 +1,4 @@
+import type { ArgumentContext } from "../repl-arguments.ts";
 import type { ReplCommand } from "../repl-commands.ts";
 
 export interface Completion {
@@ -11,18 +12,26 @@ export type FindCompletion = (beforeCaret: string) => Promise<Completion | null>
 
 const mostChoices = 200;
 const command = /^\/\S*$/;
+const argument = /^\/(\S+)[ \t]+(\S*)$/;
 const file = /(?:^|\s)(@(?:"[^"]*|\S*))$/;
 
-/** Completes `/name` by the commands, and `@name` by the files of the folder. */
+type CompletedCommand = Pick<ReplCommand, "name" | "help" | "arguments">;
+
+/** Completes `/name` by the commands, the word behind it by what the command takes, and `@name` by the files of the folder. */
 export function findCompletion(
-  commands: readonly Pick<ReplCommand, "name" | "help">[],
+  commands: readonly CompletedCommand[],
   listFiles: () => Promise<readonly string[]>,
+  repl: ArgumentContext,
 ): FindCompletion {
   return async (beforeCaret) => {
     if (command.test(beforeCaret)) {
       const choices = commands.filter(({ name }) => `/${name}`.startsWith(beforeCaret));
       return { replaced: beforeCaret, choices: choices.map(({ name, help }) => ({ text: `/${name}`, help })) };
     }
+    const [, name = "", word = ""] = argument.exec(beforeCaret) ?? [];
+    const all = (await commands.find((each) => each.name === name)?.arguments?.(repl)) ?? [];
+    const wanted = all.filter(({ text }) => text.startsWith(word));
+    if (wanted.length > 0) return { replaced: word, choices: wanted.slice(0, mostChoices) };
     const replaced = file.exec(beforeCaret)?.[1];
     if (replaced === undefined) return null;
     const names = bestNames(await listFiles(), replaced.slice(replaced[1] === '"' ? 2 : 1));

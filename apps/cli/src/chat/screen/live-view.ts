@@ -5,11 +5,13 @@ import type { Output } from "../../output.ts";
 import { terminalSafe } from "../../terminal-safe.ts";
 import { type ChatStatus, type ChatView, interruptedExitCode, leaveWithinMs, type Submission } from "../chat-view.ts";
 import { QuestionBox } from "../change/question-box.ts";
+import { DoublePress } from "../double-press.ts";
 import { Completer } from "../files/completer.ts";
 import type { FindCompletion } from "../files/find-completion.ts";
 import { HistorySearch } from "../history-search.ts";
 import type { InputHistory } from "../input-history.ts";
 import type { Steering } from "../steering.ts";
+import { Submissions } from "../submissions.ts";
 import type { TurnWriter } from "../turn-printer.ts";
 import { FoldedTexts } from "./folded-texts.ts";
 import { LiveTurnWriter, markdownOptions } from "./live-turn-writer.ts";
@@ -28,6 +30,8 @@ const prompt = "> ";
 const whyPrompt = "Why not? ";
 /** These rows stay for the greeting and the typed text when a session is shown again. */
 const redrawnBelow = 6;
+/** A second Esc within this time opens `/rewind`. */
+const rewindWithinMs = 600;
 const indent = " ".repeat(prompt.length);
 const modes = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
 
@@ -58,11 +62,11 @@ export class LiveView implements ChatView {
   #turn: LiveTurnWriter | null = null;
   #status: ChatStatus | null = null;
   #partial = "";
-  #waiting: ((submission: Submission) => void) | null = null;
-  readonly #queue: Submission[] = [];
+  readonly #submissions = new Submissions();
   #interrupt: (() => void) | null = null;
   #steering: Steering | null = null;
-  #interruptedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #cancels = new DoublePress(leaveWithinMs);
+  readonly #escapes = new DoublePress(rewindWithinMs);
 
   constructor(host: LiveHost, options: LiveViewOptions) {
     const { output, history, find } = options;
@@ -109,14 +113,10 @@ export class LiveView implements ChatView {
   read(): Promise<Submission> {
     this.#screen.flush();
     this.#marks.write("end");
-    const next = this.#queue.shift();
-    if (next !== undefined) {
-      if (next.kind === "text") this.#echo(next.text);
-      return Promise.resolve(next);
-    }
-    return new Promise((resolve) => {
-      this.#waiting = resolve;
-    });
+    const next = this.#submissions.next();
+    if (next === null) return this.#submissions.read();
+    if (next.kind === "text") this.#echo(next.text);
+    return Promise.resolve(next);
   }
 
   say(text: string): void {
@@ -243,7 +243,7 @@ export class LiveView implements ChatView {
 
   #statusRows(): readonly string[] {
     if (this.#status === null) return [];
-    const waiting = this.#queue.filter(({ kind }) => kind === "text").length;
+    const waiting = this.#submissions.queuedTexts;
     const steered = this.#steering?.count ?? 0;
     const queued = [...(steered === 0 ? [] : [`${steered} steering`]), ...(waiting === 0 ? [] : [`${waiting} queued`])];
     const states = [...queued, ...(this.#turn?.states() ?? []), ...this.#status.states];
@@ -265,9 +265,12 @@ export class LiveView implements ChatView {
       case "ctrl+d":
         if (this.#typed?.shown === "") return this.#submit({ kind: "leave", code: 0 });
         break;
+      case "ctrl+alt+[":
+        // Two presses of Esc that came as one.
+        this.#escape();
+        return this.#escape();
       case "escape":
-        if (this.#waiting === null) this.#stop();
-        return;
+        return this.#escape();
       case "alt+up":
         return this.#takeNewestBack();
       case "alt+enter":
@@ -293,6 +296,11 @@ export class LiveView implements ChatView {
     this.#change((typed) => typed.press(key));
   }
 
+  #escape(): void {
+    if (!this.#submissions.isRead) return this.#stop();
+    if (this.#typed?.shown === "" && this.#escapes.press()) this.#submit({ kind: "text", text: "/rewind" }, "/rewind");
+  }
+
   #stopProcess(): void {
     if (this.#host.stopProcess === undefined) return;
     this.suspend();
@@ -301,7 +309,7 @@ export class LiveView implements ChatView {
 
   async #editElsewhere(): Promise<void> {
     const typed = this.#typed;
-    if (typed === null || this.#waiting === null) return;
+    if (typed === null || !this.#submissions.isRead) return;
     this.suspend();
     const edited = await this.#options.edit(typed.text).catch((error: unknown) => error as Error);
     this.resume();
@@ -340,7 +348,7 @@ export class LiveView implements ChatView {
   /** Sends the typed text into the running turn. Returns false without a running turn. */
   #steer(): boolean {
     const [typed, steering] = [this.#typed, this.#steering];
-    if (typed === null || steering === null || this.#waiting !== null || typed.text.trim() === "") return false;
+    if (typed === null || steering === null || this.#submissions.isRead || typed.text.trim() === "") return false;
     const { text } = typed;
     // A command is for this program, and not for the model.
     if (text.startsWith("/")) return false;
@@ -351,50 +359,42 @@ export class LiveView implements ChatView {
   }
 
   #takeNewestBack(): void {
-    if (this.#queue.length > 0) return this.#takeBack(1);
+    if (this.#submissions.queuedTexts > 0) return this.#takeBack(1);
     if (this.#steering?.takeBack() !== true && this.#steering?.isTaken === true) this.say("(already sent)");
   }
 
   #submit(submission: Submission, shown = ""): void {
-    const resolve = this.#waiting;
-    if (resolve === null) {
-      this.#queue.push(submission);
-      return;
-    }
-    this.#waiting = null;
-    if (submission.kind === "text") this.#echo(shown);
-    resolve(submission);
+    this.#submissions.submit(submission, () => {
+      if (submission.kind === "text") this.#echo(shown);
+    });
   }
 
   #cancel(): void {
-    const nowMs = performance.now();
     const typed = this.#typed;
     const isEmpty = typed === null || typed.shown === "";
-    const isSecond = nowMs - this.#interruptedAtMs < leaveWithinMs && isEmpty;
-    this.#interruptedAtMs = nowMs;
-    if (isSecond) this.#leave();
-    else if (this.#waiting === null) this.#stop();
+    if (this.#cancels.press() && isEmpty) this.#leave();
+    else if (!this.#submissions.isRead) this.#stop();
     else if (isEmpty) this.say("(Ctrl-C again leaves; so does /quit)");
     else {
       this.#screen.commit(this.#note(`${prompt}${typed.shown}`));
       this.#change(() => typed.setText(""));
       // Discarding a line does not count as the first Ctrl-C of two.
-      this.#interruptedAtMs = Number.NEGATIVE_INFINITY;
+      this.#cancels.forget();
     }
   }
 
   /** Cancels what runs. What waits behind it comes back to be edited. */
   #stop(): void {
-    this.#takeBack(this.#queue.length);
+    this.#takeBack(Infinity);
     this.#interrupt?.();
   }
 
   /** Puts the newest texts that wait before the typed one. */
   #takeBack(count: number): void {
     const typed = this.#typed;
-    const taken = count === 0 ? [] : this.#queue.splice(-count).filter((each) => each.kind === "text");
+    const taken = typed === null ? [] : this.#submissions.takeBack(count);
     if (typed === null || taken.length === 0) return;
-    const texts = [...taken.map(({ text }) => text), typed.text].filter((text) => text !== "");
+    const texts = [...taken, typed.text].filter((text) => text !== "");
     this.#change(() => typed.setText(texts.join("\n")));
   }
 }
