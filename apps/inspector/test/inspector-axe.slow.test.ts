@@ -1,28 +1,37 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { SessionStore } from "@throughline/core";
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chromiumPath, launch, openPage, skipReason, writeCalls, writeUsualSessions } from "./browser.ts";
+import { fullKey, writeFullSession } from "./full-session.ts";
 
 const axeSource: string = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const session = "s/~YWdlbnQ6bWFpbjp0aWRlcw";
 
+const full = `s/~${Buffer.from(fullKey).toString("base64url")}`;
+const openAgent = (page: Page): Promise<void> => page.getByRole("button", { name: /^Sub-agent/ }).click();
+
 const calls = "s/~YWdlbnQ6bWFpbjpjYWxscw";
 
 async function fill(store: SessionStore): Promise<void> {
+  await writeFullSession(store);
   await writeUsualSessions(store);
   await writeCalls(store);
 }
 
 /** Each screen, and what shows that it is there. */
-const screens: readonly (readonly [name: string, path: string, sign: string])[] = [
+const screens: readonly (readonly [name: string, path: string, sign: string, act?: (page: Page) => Promise<void>])[] = [
   ["home", "", "a.line"],
   ["home without a match", "?q=zzzz", ".state"],
   ["search", "search?q=login", ".hit"],
   ["search without words", "search", ".search-help"],
   ["transcript", session, ".axis, .prose.prompt"],
   ["transcript with hits", `${session}?q=lighthouse&at=7`, ".prose.prompt"],
+  ["an open sub-agent", full, ".row.agent", openAgent],
+  ["an open sub-agent in the plain transcript", `${full}?v=plain`, ".row.agent", openAgent],
+  ["tree with children and forks", `${full}?v=tree`, ".tree a.line"],
+  ["usage with numbers", `${full}?v=usage`, ".totals"],
   ["files", `${session}?v=files&path=zone.ts`, ".files .diff"],
   ["usage of a session", `${session}?v=usage`, ".state, .totals"],
   ["context", `${session}?v=context`, ".stack"],
@@ -54,9 +63,10 @@ describe.skipIf(chromiumPath === undefined)(`the page for everybody${skipReason}
     it(`has no violation that axe knows on any screen, ${theme}`, async () => {
       const opened = await openPage(browser, fill, { theme });
       const found: string[] = [];
-      for (const [name, path, sign] of screens) {
+      for (const [name, path, sign, act] of screens) {
         await opened.go(path);
         await opened.page.locator(sign).first().waitFor();
+        await act?.(opened.page);
         await opened.page.evaluate(axeSource);
         const violations = await opened.page.evaluate(async () => {
           const { axe } = globalThis as unknown as { axe: { run(): Promise<{ violations: AxeResult[] }> } };
@@ -74,9 +84,10 @@ describe.skipIf(chromiumPath === undefined)(`the page for everybody${skipReason}
   it("needs no scrolling to the side at 320 px, which is 400 % of 1280", async () => {
     const opened = await openPage(browser, fill, { width: 320, height: 640 });
     const wide: string[] = [];
-    for (const [name, path, sign] of screens) {
+    for (const [name, path, sign, act] of screens) {
       await opened.go(path);
       await opened.page.locator(sign).first().waitFor();
+      await act?.(opened.page);
       const width = await opened.page.evaluate(() => document.documentElement.scrollWidth);
       if (width > 320) wide.push(`${name}: ${width}`);
     }

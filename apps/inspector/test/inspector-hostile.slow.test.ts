@@ -38,6 +38,15 @@ async function writeHostile(store: SessionStore): Promise<void> {
     const [first = ""] = values;
     const key = `agent:main:hostile-${String(index).padStart(3, "0")}`;
     await writeSession(store, key, { title: first, label: first, cwd: first }, values.flatMap(recordsOf));
+    const ref = { namespace: "", agentId: "main", key };
+    const call = (id: string): object => ({ type: "toolCall", id, name: "Task", arguments: { prompt: first } });
+    await store.append(ref, [reply(values.map((_, at) => call(`agent${at}`)))] as never);
+    // Each value is the name, the program, the folder and the words of a sub-agent too.
+    for (const [at, value] of values.entries()) {
+      const entry = { title: value, cwd: value, program: value, spawnedBy: key, spawnDepth: 1 };
+      await writeSession(store, `${key}-agent-${at}`, entry, [prompt(value), reply([{ type: "text", text: value }])]);
+    }
+    await store.append(ref, values.map((value, at) => result(`agent${at}`, "Task", value)) as never);
   }
 }
 
@@ -76,6 +85,7 @@ describe.skipIf(chromiumPath === undefined)(`hostile texts on the page${skipReas
         allowed,
       );
     const found: string[] = [];
+    let agents = 0;
     await page.locator("a.line").nth(5).waitFor();
     for (let step = 0; step < 30; step++) {
       found.push(...(await strange()));
@@ -96,11 +106,13 @@ describe.skipIf(chromiumPath === undefined)(`hostile texts on the page${skipReas
       const folds = page.locator('.plain-page button.row-line[aria-expanded="false"]');
       await folds.evaluateAll((buttons) => buttons.forEach((button) => (button as HTMLButtonElement).click()));
       await page.waitForTimeout(100);
+      agents += await page.locator(".row.agent.open .plain-item, .row.agent.open .bone").count();
       const now = await strange();
       if (now.length > 0) found.push(`${JSON.stringify(values)}: ${now.join(", ")}`);
     }
     await opened.close();
     expect(found).toEqual([]);
+    expect(agents).toBeGreaterThan(hostileValues.length);
     expect(reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
   }, 600_000);
 

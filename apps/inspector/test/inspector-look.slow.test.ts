@@ -4,24 +4,58 @@ import process from "node:process";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { chromiumPath, launch, type Opened, openPage, skipReason, writeCalls, writeUsualSessions } from "./browser.ts";
+import { fullKey, writeFullSession } from "./full-session.ts";
 
 /** Names a folder for the pictures of each screen and state: `THROUGHLINE_PICTURES=FOLDER`. Without it none are kept. */
 const pictures = process.env["THROUGHLINE_PICTURES"] ?? "";
-const session = `s/~${Buffer.from("agent:main:tides").toString("base64url")}`;
+const session = `s/~${Buffer.from(fullKey).toString("base64url")}`;
 const calls = `s/~${Buffer.from("agent:main:calls").toString("base64url")}`;
 const empty = `s/~${Buffer.from("agent:main:empty").toString("base64url")}`;
 
-type Screen = readonly [name: string, path: string, sign: string];
+type Act = (page: Page) => Promise<void>;
+type Screen = readonly [name: string, path: string, sign: string, act?: Act];
+
+const press =
+  (name: string | RegExp): Act =>
+  (page) =>
+    page.getByRole("button", { name }).first().click();
 
 const full: readonly Screen[] = [
   ["home", "", "a.line"],
   ["search", "search?q=login", ".hit"],
   ["usage", "usage", ".state, .totals"],
-  ["transcript", session, ".prose.prompt"],
-  ["files", `${session}?v=files&path=zone.ts`, ".files .diff"],
+  ["transcript", session, ".axis canvas"],
+  ["transcript-agent", session, ".axis canvas", press(/^Sub-agent/)],
+  ["transcript-find", `${session}?q=tide`, ".find-count"],
+  ["transcript-end", `${session}?at=12`, ".axis canvas"],
+  ["plain", `${session}?v=plain`, ".prose.prompt"],
+  ["resume", session, ".axis canvas", press("Resume")],
+  [
+    "hand-off",
+    session,
+    ".axis canvas",
+    async (page) => {
+      await press("Resume")(page);
+      await press("Codex")(page);
+      await page.locator(".losses, .hand-off .shell").first().waitFor();
+    },
+  ],
+  ["export", session, ".axis canvas", press("Export")],
+  ["more", session, ".axis canvas", press("More")],
+  ["help", "help", "dialog[open]"],
+  ["files", `${session}?v=files&path=next.py`, ".files .diff"],
   ["session-usage", `${session}?v=usage`, ".state, .totals"],
   ["context", `${session}?v=context`, ".stack"],
   ["calls", `${calls}?v=calls`, ".wide-table a"],
+  [
+    "call",
+    `${calls}?v=calls`,
+    ".wide-table a",
+    async (page) => {
+      await page.locator(".wide-table a").first().click();
+      await page.locator(".sent").waitFor();
+    },
+  ],
   ["diff", `${calls}?v=diff`, ".compared"],
   ["tree", `${session}?v=tree`, ".state, .tree"],
   ["raw", `${session}?v=raw`, ".raw summary"],
@@ -66,7 +100,7 @@ function lookAt(): readonly string[] {
       // A line of one pixel lies on the edge of a box.
       const isOnGrid = Number.isNaN(value) || Math.abs(value) <= 1 || value % 4 === 0;
       // A margin that is `auto` takes the rest of the width.
-      const isRest = space === "marginLeft" && value > 64;
+      const isRest = (space === "marginLeft" && value > 64) || (node.matches("dialog") && space.startsWith("margin"));
       if (!isOnGrid && !isRest) found.add(`${nameOf(node)} ${space} ${style[space]}`);
     }
     const isCut = node.scrollWidth > node.clientWidth + 1 && style.overflowX === "hidden";
@@ -85,6 +119,7 @@ describe.skipIf(chromiumPath === undefined)(`the look of each screen${skipReason
   beforeAll(async () => {
     browser = await launch();
     opened = await openPage(browser, async (store) => {
+      await writeFullSession(store);
       await writeUsualSessions(store);
       await writeCalls(store);
     });
@@ -110,12 +145,32 @@ describe.skipIf(chromiumPath === undefined)(`the look of each screen${skipReason
 
   it("keeps to a type scale and a grid, and cuts nothing off, with content", { timeout: 300_000 }, async () => {
     const found: string[] = [];
-    for (const [name, path, sign] of full) {
+    for (const [name, path, sign, act] of full) {
+      await opened.page.setViewportSize({ width: 1280, height: 800 });
       await opened.go(path);
       await opened.page.locator(sign).first().waitFor();
+      await act?.(opened.page);
       found.push(...(await look(opened.page, name)));
     }
     expect(found).toEqual([]);
+  });
+
+  it("gives the lines of the list their height again when the window gets narrow", async () => {
+    const { page } = opened;
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await opened.go("");
+    await page.locator("a.line").first().waitFor();
+    const gap = async (): Promise<number> => {
+      const tops = await page
+        .locator("a.line")
+        .evaluateAll((all) => all.map((each) => each.getBoundingClientRect().top));
+      return (tops[1] ?? 0) - (tops[0] ?? 0);
+    };
+    expect(await gap()).toBe(48);
+    await page.setViewportSize({ width: 390, height: 800 });
+    await expect.poll(gap).toBe(72);
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await expect.poll(gap).toBe(48);
   });
 
   it("does so without content, and says in a title what is missing", { timeout: 300_000 }, async () => {

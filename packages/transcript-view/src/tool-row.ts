@@ -42,7 +42,8 @@ export function* toolRow(use: ToolUse, startMs: number | null, options: RowOptio
   tree.push(...output);
   if (result === null) badges.push({ text: "no result", tone: "warning" });
   else badges.push(...sizeBadges(blocks, options.resultBytes?.(result) ?? null, startMs, use.resultMs));
-  const detail = withoutFolder(detailOf(args), options);
+  const paths = writtenPaths(name, args).map((path) => withoutFolder(path, options));
+  const detail = paths.length > 0 ? shortText([...new Set(paths)].join(", ")) : withoutFolder(detailOf(args), options);
   return { kind: "tool", title: name, detail, badges, fold: lines === null || isFailed ? "closed" : "open", tree };
 }
 

@@ -210,7 +210,15 @@ function* thinkingRow({ thinking, redacted }: Fields): Steps<RowContent | null> 
   if (redacted === true || text.trim() === "")
     return redacted === true ? { ...base, detail: "encrypted by the provider", fold: "none", tree: [] } : null;
   const badges: readonly RowBadge[] = [{ text: sizeText(text.length), tone: "plain" }];
-  return { ...base, badges, detail: shortText(text, 80), tree: yield* markdownTree(text) };
+  return { ...base, badges, detail: shortText(plainWords(text), 80), tree: yield* markdownTree(text) };
+}
+
+/** Leaves the marks of Markdown out of the beginning of a text. */
+function plainWords(text: string): string {
+  return text
+    .slice(0, 400)
+    .replaceAll(/\*\*|`|^#{1,6} /gm, "")
+    .trim();
 }
 
 /** A reply that did not end by itself says so. */

@@ -69,6 +69,13 @@ describe("the rows of records", () => {
     expect(whole).not.toContain("not in this file");
   });
 
+  it("state the first thought without the marks of Markdown", () => {
+    const content = [{ type: "thinking", thinking: "**Creating `__init__.py`**\n\nIt is empty." }];
+    expect(lines([message({ role: "assistant", content })])).toEqual([
+      "#1 thinking Thinking Creating __init__.py… [40 B] closed",
+    ]);
+  });
+
   it("show an edit as a diff", () => {
     expect(outline(rowsOf(conversation)[4]?.tree ?? [])).toBe(
       "pre[diff]( a⏎span[cut](-b⏎)span[add](+c⏎))div[label](Result)pre(no)",
@@ -92,6 +99,8 @@ describe("the rows of records", () => {
     expect(changeOf("shell", { command: ["apply_patch", patch] })).toBe(
       "pre[diff](span[at](*** Update File: a⏎)span[at](@@⏎)span[cut](-1⏎)span[add](+2⏎))",
     );
+    const records = [message({ role: "assistant", content: [call("c", "apply_patch", { input: patch })] })];
+    expect(lines(records)).toEqual(["#1 tool apply_patch a [+1] [−1] [no result] open"]);
     const structuredPatch = [{ oldStart: 5, newStart: 5, lines: [" a", "-b", "+c"] }];
     expect(changeOf("Edit", { file_path: "a", old_string: "b", new_string: "c" }, { structuredPatch })).toBe(
       "pre[diff](span[at](@@ line 5 @@⏎) a⏎span[cut](-b⏎)span[add](+c⏎))",

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useCallback, useEffect, useMemo, useRef } from "preact/hooks";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { periodOf } from "../format.ts";
 import type { SessionJson } from "../json.ts";
 import { useVirtualList } from "../ui/virtual-list.ts";
@@ -28,7 +28,7 @@ const periodHeight = 48;
 export function SessionList({ name, items, hasMore, onEnd }: ListProps): JSX.Element {
   const scroller = useRef<HTMLDivElement>(null);
   const rows = useMemo(() => rowsOf(items), [items]);
-  const isNarrow = matchMedia("(max-width: 720px)").matches;
+  const isNarrow = useNarrow();
   // The list measures everything again when this function is another one.
   const getItemKey = useCallback((index: number) => keyOfRow(rows[index]), [rows]);
   const list = useVirtualList({
@@ -39,6 +39,7 @@ export function SessionList({ name, items, hasMore, onEnd }: ListProps): JSX.Ele
     overscan: 6,
     initialOffset: () => memory.get(name)?.offset ?? 0,
   });
+  useEffect(() => list.measure(), [isNarrow]);
   const shown = list.getVirtualItems();
   const last = shown.at(-1)?.index ?? 0;
   useEffect(() => {
@@ -72,6 +73,19 @@ export function SessionList({ name, items, hasMore, onEnd }: ListProps): JSX.Ele
       </div>
     </div>
   );
+}
+
+const narrow = matchMedia("(max-width: 720px)");
+
+/** Says whether a line has two rows of text, also when the window gets another width. */
+function useNarrow(): boolean {
+  const [isNarrow, setNarrow] = useState(narrow.matches);
+  useEffect(() => {
+    const change = (): void => setNarrow(narrow.matches);
+    narrow.addEventListener("change", change);
+    return () => narrow.removeEventListener("change", change);
+  }, []);
+  return isNarrow;
 }
 
 function sizeOfRow(row: Row | undefined, isNarrow: boolean): number {

@@ -22,7 +22,7 @@ export function TextHits({ words }: { readonly words: string }): JSX.Element | n
   // The names above are still true: the texts say why they are missing.
   if (loaded.state === "failed") return <p class="soft pad">The texts were not searched: {loaded.error.message}</p>;
   const { items, total = items.length } = loaded.value;
-  if (items.length === 0) return null;
+  if (items.length === 0) return <p class="soft pad">No text holds these words.</p>;
   return (
     <section class="text-hits" aria-label="In the texts">
       <h2>

@@ -69,7 +69,9 @@ function Found({ loaded, words, reload }: FoundProps): JSX.Element {
   if (loaded.value.items.length === 0)
     return (
       <EmptyState title="Nothing found">
-        <p>All words must occur in one record. A `*` at the end of a word finds its beginnings.</p>
+        <p>
+          All words must occur in one record. With <code>*</code> at its end, a word finds all that start with it.
+        </p>
       </EmptyState>
     );
   return (

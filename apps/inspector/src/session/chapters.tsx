@@ -58,7 +58,7 @@ export function Chapters({ chapters, current, onJump }: ChaptersProps): JSX.Elem
                   }}
                 >
                   <span class="chapter-number">{count(chapter.number)}</span>
-                  <span class="chapter-title">{shown(chapter.title)}</span>
+                  <span class="chapter-title">{shown(chapter.title.replaceAll("`", ""))}</span>
                   <ChapterFacts chapter={chapter} />
                 </a>
               </li>

@@ -102,7 +102,7 @@ function Losses({ to, place }: Pick<HandOffProps, "to" | "place">): JSX.Element 
     <ul class="losses">
       {losses.map(({ what, kind, records }) => (
         <li key={what + kind}>
-          {shown(kind)}: {shown(what)} ({counted(records, "record")})
+          {shown(kind)}: {shown(what.replace("-", " "))} ({counted(records, "record")})
         </li>
       ))}
     </ul>

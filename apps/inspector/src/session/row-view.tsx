@@ -1,6 +1,7 @@
 import type { RowBadge, TranscriptRow } from "@throughline/transcript-view/internal";
 import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { CodeLanguage, type CodeLanguages, languageOfPath, noLanguages } from "../code/code-block.tsx";
 import type { SessionPlace } from "../router.ts";
 import { Icon } from "../ui/icons.tsx";
 import { shown } from "../ui/text.ts";
@@ -51,13 +52,20 @@ export function RowView({ row, folds, view, place, chunks }: RowProps): JSX.Elem
       {isOpen ? (
         <div class="row-body">
           <Long name={`${row.seq}.${row.index} text`} folds={folds} most={440}>
-            {viewNodes(tree)}
+            <CodeLanguage.Provider value={languagesOfRow(row)}>{viewNodes(tree)}</CodeLanguage.Provider>
           </Long>
           {cut}
         </div>
       ) : null}
     </div>
   );
+}
+
+/** A change is in the language of its file, and the result of a reading tool too. Other results are anything. */
+function languagesOfRow({ kind, title, detail }: TranscriptRow): CodeLanguages {
+  if (kind !== "tool") return noLanguages;
+  const diff = languageOfPath(detail);
+  return { code: /read|view/i.test(title) ? diff : "", diff };
 }
 
 function badge({ text, tone }: RowBadge): JSX.Element {

@@ -33,7 +33,8 @@ const callTabs: typeof tabs = [
 
 export function SessionHead({ session, place, view, staleSinceMs }: HeadProps): JSX.Element {
   const { name, program, cwd, updatedAtMs, messageCount, model } = session;
-  const hasCalls = useHasCalls(session, place);
+  const isOfCalls = session.program === null && callTabs.some(([each]) => each === view);
+  const hasCalls = useHasCalls(session, place) || isOfCalls;
   const facts = [
     programName(program),
     ...(cwd === null ? [] : [folderOf(cwd)]),
@@ -62,6 +63,7 @@ export function SessionHead({ session, place, view, staleSinceMs }: HeadProps): 
           {[...tabs, ...(hasCalls ? callTabs : [])].map(([each, text]) => (
             <a
               key={each}
+              data-text={text}
               href={sessionHref(place, { v: each === "transcript" ? null : each })}
               aria-current={each === view || (each === "transcript" && view === "plain") ? "page" : undefined}
             >

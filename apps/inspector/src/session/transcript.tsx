@@ -132,6 +132,8 @@ interface AxisProps extends Pick<TranscriptProps, "session">, Pick<OutlineState,
 
 function Axis({ session, chapters: { digest, list }, chapter, outline, reading, jump }: AxisProps): JSX.Element | null {
   if (digest === null || digest.axis === null) return null;
+  // A moment has no axis: all of it would be one mark.
+  if (digest.axis.buckets.length < 2) return null;
   return (
     <TimeAxis
       axis={digest.axis}

@@ -1,5 +1,6 @@
 import { safeLink, viewTags, type ViewElement, type ViewNode } from "@throughline/transcript-view/internal";
 import { type ComponentChildren, h, type VNode } from "preact";
+import { CodeBlock, CodeLanguage } from "../code/code-block.tsx";
 
 const tags: ReadonlySet<string> = new Set(viewTags);
 
@@ -8,15 +9,36 @@ export function viewNodes(nodes: readonly ViewNode[]): ComponentChildren {
   return nodes.map((node) => (typeof node === "string" ? node : viewElement(node)));
 }
 
-function viewElement({ tag, attrs, children }: ViewElement): VNode {
+function viewElement(node: ViewElement): VNode {
+  const { tag, attrs, children } = node;
   if (!tags.has(tag) || tag === "img") throw new TypeError(`A transcript on the page has no element ${String(tag)}.`);
   const { class: className, href, start } = attrs;
   if (tag === "a") return linkElement(href, children);
+  if (tag === "pre" && className !== "t")
+    return (
+      <CodeBlock className={className} of={node}>
+        {viewNodes(children)}
+      </CodeBlock>
+    );
+  const language = tag === "div" ? languageOf(children) : null;
+  if (language !== null)
+    return (
+      <div>
+        <CodeLanguage.Provider value={{ code: language, diff: language }}>{viewNodes(children)}</CodeLanguage.Provider>
+      </div>
+    );
   return h(
     tag,
     { ...(className === undefined ? {} : { class: className }), ...(start === undefined ? {} : { start }) },
     viewNodes(children),
   );
+}
+
+/** Code with a name of its language is a box of both. */
+function languageOf([label, code]: readonly ViewNode[]): string | null {
+  if (typeof label !== "object" || typeof code !== "object" || label.attrs.class !== "lang") return null;
+  const [name] = label.children;
+  return typeof name === "string" ? name : null;
 }
 
 function linkElement(href: string | undefined, children: readonly ViewNode[]): VNode {

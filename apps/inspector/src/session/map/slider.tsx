@@ -12,12 +12,14 @@ interface SliderProps {
   readonly onJump: (seq: number) => void;
   /** Takes the place of a click in pixels from the start. */
   readonly onPoint: (pixels: number) => void;
+  /** Explains the marks to a pointer that rests on them. */
+  readonly hint?: string;
   readonly children: ComponentChildren;
 }
 
 /** Is a map of the session. Arrow keys go from stop to stop, a click goes to its place. */
 export function Slider(props: SliderProps): JSX.Element {
-  const { name, className, isVertical, at, seqs, text, onJump, onPoint, children } = props;
+  const { name, className, isVertical, at, seqs, text, onJump, onPoint, hint, children } = props;
   const go = (place: number): void => {
     const seq = seqs[Math.max(0, Math.min(seqs.length - 1, place))];
     if (seq !== undefined) onJump(seq);
@@ -38,6 +40,7 @@ export function Slider(props: SliderProps): JSX.Element {
       role="slider"
       tabIndex={0}
       aria-label={name}
+      title={hint}
       aria-orientation={isVertical ? "vertical" : "horizontal"}
       aria-valuemin={1}
       aria-valuemax={Math.max(1, seqs.length)}

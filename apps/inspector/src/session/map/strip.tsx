@@ -37,6 +37,7 @@ export function Strip({ outline, version, digest, reading, onJump }: StripProps)
       at={seqs.findLastIndex((each) => each <= seq)}
       seqs={seqs}
       text={`Record ${count(seq)} of ${count(last)}`}
+      hint="The whole session: the width shows the amount of text. Blue: prompts. Red: errors. Ocher: compactions."
       onJump={onJump}
       onPoint={(y) => onJump(Math.max(1, Math.round((y / Math.max(1, canvas.height)) * last)))}
     >

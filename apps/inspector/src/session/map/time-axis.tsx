@@ -21,6 +21,9 @@ interface AxisProps {
   readonly onJump: (seq: number) => void;
 }
 
+const axisHint =
+  "Marks at the top: prompts. Bars: replies and calls, failed calls in red. Ground: how full the context was.";
+
 /** Shows when what happened: prompts, work, errors, and how full the context was. Pauses are folded. */
 export function TimeAxis(props: AxisProps): JSX.Element {
   const { axis, chapters, current, outline, windowTokens, reading, onJump } = props;
@@ -43,6 +46,7 @@ export function TimeAxis(props: AxisProps): JSX.Element {
       at={current}
       seqs={seqs}
       text={text}
+      hint={axisHint}
       onJump={onJump}
       onPoint={(x) => onJump(seqAtTime(outline, layout.msOf(x)))}
     >
@@ -98,16 +102,18 @@ function drawAxis(
     const high = ((bucket.fillTokens ?? 0) / mostFill) * (ground - 8);
     at.fillRect(x, ground - high, Math.max(1, width), high);
   }
+  // A moment is wide enough to be seen, unless moments stand side by side.
+  const least = buckets.length * 4 < at.canvas.width / devicePixelRatio ? 3 : 1;
   const [work, error, prompt] = [tones("edge"), tones("error"), tones("accent")];
   for (const { x, width, bucket } of buckets) {
-    const wide = Math.max(1, Math.min(8, width - (width > 3 ? 1 : 0)));
+    const wide = Math.max(least, Math.min(8, width - (width > 3 ? 1 : 0)));
     // The root keeps one busy minute from hiding all others.
     const high = Math.sqrt((bucket.replies + bucket.tools) / most) * (ground - 12);
     at.fillStyle = work;
     at.fillRect(x, ground - high, wide, high);
     if (bucket.errors > 0) {
       at.fillStyle = error;
-      const share = Math.max(4, high * Math.min(1, bucket.errors / Math.max(1, bucket.tools)));
+      const share = Math.max(8, high * Math.min(1, bucket.errors / Math.max(1, bucket.tools)));
       at.fillRect(x, ground - share, wide, share);
     }
     if (bucket.prompts > 0) {

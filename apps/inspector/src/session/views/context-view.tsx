@@ -22,7 +22,12 @@ export function ContextView({ session, place }: ContextProps): JSX.Element {
   if (loaded.state === "loading") return <LoadingRows />;
   if (loaded.state === "failed") return <FailedState error={loaded.error} reload={reload} />;
   const { gauge, breakdown, messages, compactsAtTokens = null } = loaded.value;
-  if (messages.length === 0) return <EmptyState title="The next request holds no message yet" />;
+  if (messages.length === 0)
+    return (
+      <EmptyState title="The next request holds no message yet">
+        <p>Its parts appear here with the first message.</p>
+      </EmptyState>
+    );
   const parts = [
     ["System prompt and tools", breakdown.systemTokens + breakdown.toolsTokens, "one"],
     ["Summary", breakdown.summaryTokens, "two"],

@@ -2,7 +2,7 @@ import { runSteps } from "@throughline/core/internal";
 import { diffBlock, diffLines } from "@throughline/transcript-view/internal";
 import type { JSX } from "preact";
 import { getJson } from "../../api.ts";
-import { clockOf, count, counted, sizeOf } from "../../format.ts";
+import { clockOf, count, sizeOf } from "../../format.ts";
 import type { CallJson, CallRequestJson, ListJson, SessionJson } from "../../json.ts";
 import { sessionHref, type SessionPlace } from "../../router.ts";
 import { EmptyState, FailedState, LoadingRows } from "../../ui/states.tsx";
@@ -74,7 +74,7 @@ async function newestTwo(place: SessionPlace, signal: AbortSignal): Promise<read
 function CallLink({ call, place }: { readonly call: CallJson; readonly place: SessionPlace }): JSX.Element {
   return (
     <a href={sessionHref(place, { v: "calls", call: call.callId })}>
-      step {call.step}, {clockOf(call.atMs)}
+      #{call.toSeq} · {clockOf(call.atMs)} · step {call.step}
     </a>
   );
 }
@@ -98,12 +98,12 @@ const openCharacters = 2000;
 
 function Part({ part, isFirst }: { readonly part: ComparedPart; readonly isFirst: boolean }): JSX.Element {
   const { sign, from, to, before, after } = part;
-  const range = from === to ? count(from) : `${count(from)}–${count(to)}`;
+  const range = from === to ? `Message ${count(from)}` : `Messages ${count(from)}–${count(to)}`;
   const name = { "=": "the same", "~": "changed", "+": "new", "-": "left out" }[sign];
   return (
     <li class={`compared-part of-${name.replace(" ", "-")}`}>
       <p>
-        <code>{sign}</code> Message {range}: {sign === "=" ? `${counted(to - from + 1, "message")} ${name}` : name}
+        <code>{sign}</code> {range}: {name}
         {isFirst && sign !== "+" ? <span class="badge warning">cache breaks here</span> : null}
       </p>
       {sign === "=" ? null : <Texts before={before} after={after} />}

@@ -2,6 +2,7 @@ import { runSteps } from "@throughline/core/internal";
 import { diffBlock, diffLines } from "@throughline/transcript-view/internal";
 import type { ComponentChildren, JSX } from "preact";
 import { getJson } from "../../api.ts";
+import { CodeLanguage, languageOfPath } from "../../code/code-block.tsx";
 import { count, counted } from "../../format.ts";
 import type { ChangedFileJson, FileChangeJson, ListJson } from "../../json.ts";
 import { pageHref, sessionHref, type SessionPlace } from "../../router.ts";
@@ -109,7 +110,11 @@ function Changes({ place, path }: { readonly place: SessionPlace; readonly path:
               <span class="badge plain">new or unknown before</span>
             ) : null}
           </h3>
-          <div class="long">{diffOf(change)}</div>
+          <div class="long">
+            <CodeLanguage.Provider value={{ code: "", diff: languageOfPath(path) }}>
+              {diffOf(change)}
+            </CodeLanguage.Provider>
+          </div>
         </article>
       ))}
       {nextSeq === null ? null : <p class="soft note">Later changes are in the transcript, from record {nextSeq}.</p>}
