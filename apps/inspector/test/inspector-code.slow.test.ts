@@ -60,6 +60,9 @@ describe.skipIf(chromiumPath === undefined)(`the colors of code${skipReason}`, (
     // The result of a call that writes is no code of its file.
     expect(await colored(page, "number")).not.toContain("5");
     expect(await page.locator(".long pre > *:not(.add, .cut, .at)").count()).toBe(0);
+    await page.getByRole("button", { name: "Copy the code" }).first().click();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).toMatch(/^\/\*\* Returns[^]*meters\n\}$/);
     await opened.go(`${session}?v=files&path=next.py`);
     await expect.poll(() => colored(page, "keyword")).toEqual(["def", "return", "None", "def", "return"]);
     await page.getByRole("link", { name: "Context", exact: true }).click();

@@ -1,6 +1,7 @@
 import { safeLink, viewTags, type ViewElement, type ViewNode } from "@throughline/transcript-view/internal";
 import { type ComponentChildren, h, type VNode } from "preact";
 import { CodeBlock, CodeLanguage } from "../code/code-block.tsx";
+import { CopyButton } from "./copy-button.tsx";
 
 const tags: ReadonlySet<string> = new Set(viewTags);
 
@@ -21,17 +22,27 @@ function viewElement(node: ViewElement): VNode {
       </CodeBlock>
     );
   const language = tag === "div" ? languageOf(children) : null;
-  if (language !== null)
-    return (
-      <div>
-        <CodeLanguage.Provider value={{ code: language, diff: language }}>{viewNodes(children)}</CodeLanguage.Provider>
-      </div>
-    );
+  if (language !== null) return fencedCode(language, children);
   return h(
     tag,
     { ...(className === undefined ? {} : { class: className }), ...(start === undefined ? {} : { start }) },
     viewNodes(children),
   );
+}
+
+function fencedCode(language: string, children: readonly ViewNode[]): VNode {
+  const text = textOf(children.slice(1)).replace(/\n$/, "");
+  return (
+    <div class="fenced">
+      {/* A sign stands for an invisible character, and a copy of the sign would be another text. */}
+      {/[\u2400-\u241f]|⟨U\+/u.test(text) ? null : <CopyButton text={text} label="Copy the code" />}
+      <CodeLanguage.Provider value={{ code: language, diff: language }}>{viewNodes(children)}</CodeLanguage.Provider>
+    </div>
+  );
+}
+
+function textOf(nodes: readonly ViewNode[]): string {
+  return nodes.map((node) => (typeof node === "string" ? node : textOf(node.children))).join("");
 }
 
 /** Code with a name of its language is a box of both. */
