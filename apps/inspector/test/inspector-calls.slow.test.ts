@@ -6,7 +6,8 @@ import { offline } from "@throughline/models/offline";
 import { createSessions } from "@throughline/session";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromiumPath, launch, openPage, skipReason, writeCalls, writeSession, writeUsualSessions } from "./browser.ts";
+import { chromiumPath, launch, openPage, skipReason, writeCalls, writeSession } from "./browser.ts";
+import { fullKey, writeFullSession } from "./full-session.ts";
 
 const address = (key: string): string => `s/~${Buffer.from(key).toString("base64url")}`;
 
@@ -100,19 +101,19 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
   });
 
   it("goes to each prompt by the keys of the time axis, and shows lines as they are kept", async () => {
-    const opened = await openPage(browser, writeUsualSessions);
+    const opened = await openPage(browser, writeFullSession);
     const { page } = opened;
-    await opened.go(address("agent:main:tides"));
+    await opened.go(address(fullKey));
     const axis = page.getByRole("slider", { name: /^Time axis/ });
     await axis.focus();
     await page.keyboard.press("End");
-    await page.locator('article[data-seq="7"]:focus').waitFor();
+    await page.locator('article[data-seq="9"]:focus').waitFor();
     const map = page.getByRole("slider", { name: "Map of the session" });
-    expect(await map.getAttribute("aria-valuetext")).toMatch(/^Record \d+ of 10$/);
-    await opened.go(`${address("agent:main:tides")}?v=raw`);
-    const line = page.locator(".raw li").nth(5);
+    expect(await map.getAttribute("aria-valuetext")).toMatch(/^Record \d+ of 12$/);
+    await opened.go(`${address(fullKey)}?v=raw`);
+    const line = page.locator(".raw li").nth(7);
     await line.locator("summary b").click();
-    expect(await line.innerText()).toMatch(/#6\s+compaction .* crc [0-9a-f]{8}/);
+    expect(await line.innerText()).toMatch(/#8\s+compaction .* crc [0-9a-f]{8}/);
     expect(await line.locator("pre").innerText()).toContain('"tokensBefore":180112');
     await opened.close();
   });

@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
 import { listSessions } from "./resolve-session.ts";
@@ -15,26 +16,36 @@ interface RelatedSessions {
   readonly isComplete: boolean;
 }
 
-const pageSessions = 1000;
+/** A store may read a page in one step. 100 sessions keep it below 20 ms. */
+const pageSessions = 100;
+/** Clocks of machines differ, and some programs write when a file was begun. */
+const slackMs = 24 * 60 * 60_000;
 
 /**
- * Finds what came from a session, in every state, among the sessions that were active last.
+ * Finds what came from a session, in every state, among the sessions that were active last. Whatever came from it was
+ * active after it began, so older sessions are not looked at. Other work gets its turn between two pages.
  * @param agentId limits the search to sessions of this agent
  * @param most limits the sessions that are looked at
  */
 export async function relatedSessions(
   store: SessionStore,
-  { ref, sessionId, entry, archived }: SessionState,
+  session: SessionState,
   { agentId, most, signal }: { readonly agentId?: string; readonly most: number; readonly signal: AbortSignal },
 ): Promise<RelatedSessions> {
+  const { ref, sessionId, entry, archived, createdAtMs } = session;
   const children: SessionState[] = [];
   const forks: SessionState[] = [];
   const originId = memberText(entry["forkedFrom"], "sessionId");
-  let origin: SessionState | null = null;
+  let origin = originId === null ? null : await originAtItsKey(store, session, originId, { agentId, signal });
   let looked = 0;
-  const query = { namespace: ref.namespace, state: "any", limit: pageSessions, signal } as const;
-  for await (const state of listSessions(store, agentId === undefined ? query : { ...query, agentId })) {
+  // The origin of a fork began before it. One that is no longer at its key is searched among all.
+  const isBounded = originId === null || origin !== null;
+  const sinceMs = isBounded ? Math.max(0, createdAtMs - slackMs) : 0;
+  const scope = agentId === undefined ? {} : { agentId };
+  const query = { namespace: ref.namespace, state: "any", limit: pageSessions, sinceMs, signal, ...scope } as const;
+  for await (const state of listSessions(store, query)) {
     if (++looked > most) return { children, forks, origin, isComplete: false };
+    if (looked % pageSessions === 0) await pause();
     if (state.sessionId === sessionId) continue;
     // The key of an archived session belongs to the current one, which spawned the children.
     if (!archived && state.entry.spawnedBy === ref.key) children.push(state);
@@ -42,4 +53,17 @@ export async function relatedSessions(
     if (state.sessionId === originId) origin = state;
   }
   return { children, forks, origin, isComplete: true };
+}
+
+async function originAtItsKey(
+  store: SessionStore,
+  { ref, entry }: SessionState,
+  originId: string,
+  { agentId, signal }: { readonly agentId: string | undefined; readonly signal: AbortSignal },
+): Promise<SessionState | null> {
+  const key = memberText(entry["forkedFrom"], "key");
+  const owner = memberText(entry["forkedFrom"], "agentId") ?? ref.agentId;
+  if (key === null || (agentId !== undefined && owner !== agentId)) return null;
+  const found = await store.load({ namespace: ref.namespace, agentId: owner, key }, { signal });
+  return found?.sessionId === originId ? found : null;
 }
