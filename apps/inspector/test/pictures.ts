@@ -49,7 +49,7 @@ interface Picture {
   readonly act?: (page: Page) => Promise<void>;
 }
 
-/** Gives the address of the longest session of a program. */
+/** Gives the address of the session of a program with the most messages. */
 type Find = (name: string) => string;
 
 function pictures(find: Find, own: string): readonly Picture[] {
@@ -58,7 +58,7 @@ function pictures(find: Find, own: string): readonly Picture[] {
     { name: "page-home-dark", path: "", sign: "a.line", theme: "dark" },
     { name: "page-home-narrow", path: "", sign: "a.line", theme: "light", width: 390 },
     { name: "page-search", path: "search?q=compaction", sign: ".hit", theme: "light" },
-    { name: "page-transcript", path: `${find("claude")}?at=30`, sign: ".axis canvas", theme: "light" },
+    { name: "page-transcript", path: `${find("pi")}?q=compaction&at=193`, sign: ".axis canvas", theme: "light" },
     { name: "page-transcript-dark", path: `${find("codex")}`, sign: ".axis canvas", theme: "dark" },
     { name: "page-transcript-narrow", path: `${find("claude")}`, sign: ".axis canvas", theme: "dark", width: 390 },
     {
@@ -70,12 +70,16 @@ function pictures(find: Find, own: string): readonly Picture[] {
     },
     {
       name: "page-files",
-      path: `${find("codex")}?v=files`,
+      path: `${find("pi")}?v=files`,
       sign: ".files-list a",
       theme: "light",
       act: async (page) => {
-        await page.locator(".files-list a").first().click();
+        await page.locator(".files-list a", { hasText: "agent-session.ts" }).first().click();
         await page.locator(".files .diff").first().waitFor();
+        await page
+          .locator(".change")
+          .nth(3)
+          .evaluate((element) => element.scrollIntoView());
       },
     },
     { name: "page-usage", path: "usage", sign: ".totals", theme: "dark" },
@@ -155,7 +159,7 @@ async function main(): Promise<void> {
 interface Listed {
   readonly key: string;
   readonly program: string | null;
-  readonly recordCount: number;
+  readonly messageCount: number;
 }
 
 async function finder(url: string, token: string): Promise<Find> {
@@ -164,7 +168,7 @@ async function finder(url: string, token: string): Promise<Find> {
   return (name) => {
     const longest = items
       .filter(({ program }) => (program ?? "own").startsWith(name))
-      .toSorted((a, b) => b.recordCount - a.recordCount)[0];
+      .toSorted((a, b) => b.messageCount - a.messageCount)[0];
     if (longest === undefined) throw new Error(`The store has no session of ${name}.`);
     return `s/~${Buffer.from(longest.key).toString("base64url")}`;
   };

@@ -47,7 +47,7 @@ export function HomePage({ query }: { readonly query: URLSearchParams }): JSX.El
       {pages === null ? null : pages.items.length > 0 ? (
         <SessionList name={name} items={pages.items} hasMore={pages.cursor !== null} onEnd={more} />
       ) : isFiltered ? (
-        <EmptyState title="No session matches">
+        <EmptyState title={filters.q === "" ? "No session matches" : "No name matches"}>
           <p>{filters.q === "" ? "Other filters show more." : "No name, folder, program or key holds these words."}</p>
           <button type="button" class="button" onClick={() => navigate("/inspect/")}>
             Show all sessions
