@@ -1,16 +1,32 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, request as httpRequest, type RequestListener, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
+import { parseArgs } from "node:util";
 import { createServer } from "../apps/server/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 
 // Streams through the gateway, and through a bare proxy of node:http that pipes both ways. They take turns; one call begins
 // when the one before it has ended. Upstream, proxies and client share this process, for both alike.
-// node --conditions=@throughline/source benchmarks/gateway.ts [rounds] [--check]
+// node --conditions=@throughline/source benchmarks/gateway.ts [rounds] [--check] [--json FILE]
 
-const rounds = Number(process.argv[2] ?? 300);
+/** What --json writes: the bare proxy and the gateway, in this order. */
+export interface GatewayResult {
+  readonly firstByteMs: readonly number[];
+  readonly firstByteP99Ms: readonly number[];
+  readonly endMs: readonly number[];
+  readonly eventUs: readonly number[];
+  /** Twenty streams at once, until all have ended. */
+  readonly togetherMs: readonly number[];
+  readonly rounds: number;
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { check: { type: "boolean", default: false }, json: { type: "string" } },
+});
+const rounds = Number(positionals[0] ?? 300);
 const targets = { firstByteMs: 1, firstByteP99Ms: 8, perEvent: 1.25, atOnce: 0.8 };
 const streamsAtOnce = 20;
 const eventCount = 300;
@@ -151,6 +167,15 @@ process.stdout.write(
     "",
   ].join("\n"),
 );
+const result: GatewayResult = {
+  firstByteMs: [control, ours].map((taken) => at(firsts(taken), 0.5)),
+  firstByteP99Ms: [control, ours].map((taken) => at(firsts(taken), 0.99)),
+  endMs: [control, ours].map((taken) => at(ends(taken), 0.5)),
+  eventUs: [control, ours].map((taken) => perEvent(taken) * 1000),
+  togetherMs: together.map((times) => at(times, 0.5)),
+  rounds,
+};
+if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(result));
 await server.close();
 rmSync(folder, { recursive: true });
 for (const { http } of [bare, upstream]) {
@@ -162,4 +187,4 @@ const isMissed =
   added.p99 > targets.firstByteP99Ms ||
   ratio > targets.perEvent ||
   throughput < targets.atOnce;
-if (process.argv.includes("--check") && isMissed) process.exitCode = 1;
+if (values.check && isMissed) process.exitCode = 1;

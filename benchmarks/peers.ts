@@ -2,7 +2,7 @@
 // round, each in a process of its own. The packages of the others are installed into a folder of their own, from the npm
 // registry, without their install scripts; about 1.2 GB, removed again where no folder is given. A peer that fails makes
 // the exit code 1, with --check one that is faster does too. Compared are the medians of the last hundred turns.
-// node --conditions=@throughline/source benchmarks/peers.ts [turns] [rounds] [folder of the packages] [--check]
+// node --conditions=@throughline/source benchmarks/peers.ts [turns] [rounds] [folder of the packages] [--check] [--json FILE]
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -40,7 +40,7 @@ const classes: readonly { readonly durability: string; readonly entrants: readon
       { title: "control: ready lines, one write", name: "raw:process", ours: false },
       { title: "Throughline JSONL", name: "throughline:jsonl:process", ours: true },
       { title: "Throughline SQLite", name: "throughline:sqlite:process", ours: true },
-      { title: "pi 0.87.1 SessionManager (no lock)", name: "pi", ours: false },
+      { title: "pi 1.6.0 SessionManager (no lock)", name: "pi", ours: false },
       { title: "Mastra libSQL 1.23.1", name: "mastra", ours: false },
       { title: "OpenClaw 2026.9.6 SQLite", name: "openclaw", ours: false, mostTurns: 300 },
       { title: "AI SDK 7.0.173, a file a chat", name: "ai-sdk", ours: false, mostTurns: 300 },
@@ -57,7 +57,7 @@ const classes: readonly { readonly durability: string; readonly entrants: readon
 ];
 
 const packages: Readonly<Record<string, string>> = {
-  "@earendil-works/pi-coding-agent": "0.87.1",
+  "@earendil-works/pi-coding-agent": "1.6.0",
   "@deepseek-ai/dsh-session-persistence": "0.1.0-rc.8",
   "@deepseek-ai/dsh-session-persistence-jsonl": "0.1.0-rc.8",
   // Apache-2.0, as its SQLite driver's MIT, which is the one of its drivers that brings its binaries along.
@@ -76,7 +76,7 @@ const packages: Readonly<Record<string, string>> = {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { check: { type: "boolean", default: false } },
+  options: { check: { type: "boolean", default: false }, json: { type: "string" } },
 });
 const [turns = 500, rounds = 3] = positionals.slice(0, 2).map(Number);
 const ownFolder = positionals[2] === undefined ? mkdtempSync(join(tmpdir(), "throughline-peers-")) : null;
@@ -114,63 +114,86 @@ function measure(entrant: Entrant, folder: string): Measured | string {
   return run.status === 0 ? (JSON.parse(line) as Measured) : run.stderr.trim().split("\n").slice(0, 3).join(" | ");
 }
 
-/** Times of one class, a line each entrant, then the comparisons; gives how often a peer was faster, and how many failed. */
-function compare(
-  folder: string,
-  { durability, entrants }: (typeof classes)[number],
-): { slower: number; failed: number } {
-  const seen = new Map<string, Measured[]>();
-  const failures = new Map<string, string>();
+/** The medians of one entrant over all rounds, or why it failed. */
+interface EntrantResult {
+  readonly title: string;
+  readonly kind: "ours" | "control" | "peer";
+  readonly turns: number;
+  readonly failure: string | null;
+  readonly firstUs: number;
+  readonly lastUs: number;
+  readonly reopenMs: number;
+  readonly messages: number;
+  readonly bytesPerTurn: number;
+}
+
+/** The entrants of one class, in the order of the rounds. */
+export interface PeerClass {
+  readonly durability: string;
+  readonly entrants: readonly EntrantResult[];
+}
+
+function resultOf({ title, name, ours, mostTurns }: Entrant, seen: readonly (Measured | string)[]): EntrantResult {
+  const failure = seen.find((each) => typeof each === "string") ?? null;
+  const measured = seen.filter((each) => typeof each !== "string");
+  const of = (pick: (each: Measured) => number): number => median(measured.map(pick));
+  const count = Math.min(turns, mostTurns ?? turns);
+  return {
+    title,
+    kind: ours ? "ours" : name.startsWith("raw") ? "control" : "peer",
+    turns: count,
+    failure,
+    firstUs: of(({ firstUs }) => firstUs),
+    lastUs: of(({ lastUs }) => lastUs),
+    reopenMs: of(({ reopenMs }) => reopenMs),
+    messages: of(({ messages }) => messages),
+    bytesPerTurn: of(({ sizeBytes }) => sizeBytes) / count,
+  };
+}
+
+/** Every entrant of one class, one after the other in every round. */
+function race(folder: string, { durability, entrants }: (typeof classes)[number]): PeerClass {
+  const seen = entrants.map((): (Measured | string)[] => []);
   for (let round = 0; round < rounds; round++)
-    for (const entrant of entrants) {
-      const measured = measure(entrant, folder);
-      if (typeof measured === "string") failures.set(entrant.name, measured);
-      else seen.set(entrant.name, [...(seen.get(entrant.name) ?? []), measured]);
-    }
-  const of = (entrant: Entrant, pick: (measured: Measured) => number): number =>
-    median((seen.get(entrant.name) ?? []).map(pick));
+    for (const [place, entrant] of entrants.entries()) seen[place]?.push(measure(entrant, folder));
+  return { durability, entrants: entrants.map((entrant, place) => resultOf(entrant, seen[place] ?? [])) };
+}
+
+/** Prints one class, a line each entrant, then the comparisons; gives how often a peer was faster, and how many failed. */
+function compare({ durability, entrants }: PeerClass): { slower: number; failed: number } {
   process.stdout.write(`\n${durability}: us a turn, first 100 | last 100 | ms to reopen | messages | bytes a turn\n`);
-  for (const entrant of entrants) {
-    const failure = failures.get(entrant.name);
-    if (failure !== undefined) {
-      process.stdout.write(`FAILED: ${entrant.title}: ${failure}\n`);
-      continue;
-    }
-    const count = Math.min(turns, entrant.mostTurns ?? turns);
-    const figures = [
-      of(entrant, ({ firstUs }) => firstUs).toFixed(0),
-      of(entrant, ({ lastUs }) => lastUs).toFixed(0),
-      of(entrant, ({ reopenMs }) => reopenMs).toFixed(1),
-      of(entrant, ({ messages }) => messages).toFixed(0),
-      (of(entrant, ({ sizeBytes }) => sizeBytes) / count).toFixed(0),
-    ];
-    process.stdout.write(`${entrant.title.padEnd(48)} ${figures.join(" | ")}\n`);
+  for (const { title, failure, firstUs, lastUs, reopenMs, messages, bytesPerTurn } of entrants) {
+    const figures = [firstUs.toFixed(0), lastUs.toFixed(0), reopenMs.toFixed(1), messages.toFixed(0)];
+    const line = [...figures, bytesPerTurn.toFixed(0)].join(" | ");
+    process.stdout.write(failure === null ? `${title.padEnd(48)} ${line}\n` : `FAILED: ${title}: ${failure}\n`);
   }
   let slower = 0;
-  const isMeasured = ({ name }: Entrant): boolean => !failures.has(name);
-  for (const own of entrants.filter((entrant) => entrant.ours && isMeasured(entrant)))
-    for (const peer of entrants.filter(
-      (entrant) => !entrant.ours && !entrant.name.startsWith("raw") && isMeasured(entrant),
-    )) {
-      const ratio = of(peer, ({ lastUs }) => lastUs) / of(own, ({ lastUs }) => lastUs);
+  const measured = entrants.filter(({ failure }) => failure === null);
+  for (const own of measured.filter(({ kind }) => kind === "ours"))
+    for (const peer of measured.filter(({ kind }) => kind === "peer")) {
+      const ratio = peer.lastUs / own.lastUs;
       if (!(ratio > 1)) slower++;
       const verdict = ratio > 1 ? "" : " FASTER PEER";
       process.stdout.write(`${own.title} is ${ratio.toFixed(2)} x as fast as ${peer.title} (above 1)${verdict}\n`);
     }
-  return { slower, failed: failures.size };
+  return { slower, failed: entrants.length - measured.length };
 }
 
 try {
   const folder = installed(positionals[2] ?? ownFolder ?? "");
   let [slower, failed] = [0, 0];
+  const raced: PeerClass[] = [];
   for (const each of classes) {
-    const result = compare(folder, each);
+    const results = race(folder, each);
+    raced.push(results);
+    const result = compare(results);
     slower += result.slower;
     failed += result.failed;
   }
   process.stdout.write(
     `\ncomparisons in which a peer was faster: ${slower} (0); entrants that failed: ${failed} (0)\n`,
   );
+  if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(raced));
   process.exitCode = failed > 0 || (values.check && slower > 0) ? 1 : 0;
 } finally {
   if (ownFolder !== null) rmSync(ownFolder, { recursive: true, force: true });
