@@ -189,8 +189,8 @@ const nextSteps = `
 What to do next:
   List what is stored:               npm run -s throughline -- sessions
   See what a session withstands:     npm run -s throughline -- demo
-  Keep and search your transcripts:  npm run -s throughline -- import ~/.claude ~/.codex ~/.gemini
-  Talk to a model:                   ANTHROPIC_API_KEY=… npm run -s throughline -- chat --model anthropic/claude-sonnet-4-5
+  Keep and search your transcripts:  npm run -s throughline -- sync
+  Talk to a model:                   ANTHROPIC_API_KEY=… npm run -s throughline -- chat --model anthropic/claude-sonnet-5
   Write a program:                   docs/getting-started.md
 `;
 

@@ -67,9 +67,19 @@ const places: Readonly<Record<string, string>> = {
   "session.inherit.source": "`~/.openclaw/agents/main/sessions`",
 };
 
+/** The words of messages, shortened for a cell; the page says what they mean. */
+function rangeOf(kind: SettingDefinition["kind"]): string {
+  return describeKind(kind)
+    .replaceAll(/a whole number from (\d+) to (\d+)/g, "$1–$2")
+    .replaceAll(/a number above (\d+) and below (\d+)/g, "over $1, under $2")
+    .replaceAll("text that is not empty", "text")
+    .replaceAll("true or false", "boolean")
+    .replace(/^one of /, "");
+}
+
 function settingRow({ key, description, kind, default: fallback }: SettingDefinition): string {
   const shown = places[key] ?? (fallback === null ? "" : fallback === "" ? "empty" : code(fallback));
-  return `| \`${key}\` | ${cell(description)} | ${cell(describeKind(kind))} | ${shown} |`;
+  return `| \`${key}\` | ${cell(description)} | ${cell(rangeOf(kind))} | ${shown} |`;
 }
 
 function presetTable(): string {
