@@ -18,15 +18,20 @@ export function cellWidth(text: string): number {
 
 export type Cut = "start" | "middle" | "end";
 
-/** Shortens a text to at most `width` cells. A long key keeps both ends, a sentence its beginning, a path its end. */
-export function shorten(text: string, width: number, cut: Cut = "middle"): string {
+/**
+ * Shortens a text to at most `width` cells. A long key keeps both ends, a sentence its beginning, a path its end.
+ * @param sign stands for what was cut; three dots become one where they would leave no text
+ */
+export function shorten(text: string, width: number, cut: Cut = "middle", sign: "…" | "..." = "…"): string {
   // Each code unit takes two cells at most.
   if (text.length * 2 <= width || cellWidth(text) <= width) return text;
-  const tailCells = { start: Math.max(0, width - 1), middle: Math.floor((width - 1) / 3), end: 0 }[cut];
-  const headCells = Math.max(0, width - 1 - tailCells);
+  const mark = sign === "..." && width <= sign.length ? "." : sign;
+  const room = width - mark.length;
+  const tailCells = { start: Math.max(0, room), middle: Math.floor(room / 3), end: 0 }[cut];
+  const headCells = Math.max(0, room - tailCells);
   const start = text.slice(0, headCells * longestGrapheme);
   const end = tailCells === 0 ? "" : text.slice(-tailCells * longestGrapheme);
-  return `${fitting(clusters(start), headCells)}…${fitting(clusters(end).toReversed(), tailCells, "reversed")}`;
+  return `${fitting(clusters(start), headCells)}${mark}${fitting(clusters(end).toReversed(), tailCells, "reversed")}`;
 }
 
 /** Limits the part of a long text that `shorten` segments; longer clusters are not readable characters. */
@@ -45,4 +50,31 @@ function fitting(parts: readonly string[], cells: number, order: "forward" | "re
     taken.push(part);
   }
   return (order === "reversed" ? taken.toReversed() : taken).join("");
+}
+
+/** Returns whether the encoding that the environment names can show more than ASCII. */
+export function showsUnicode(environment: Readonly<Record<string, string | undefined>>): boolean {
+  const locale = [environment["LC_ALL"], environment["LC_CTYPE"], environment["LANG"]].find(
+    (each) => (each ?? "") !== "",
+  );
+  return locale === undefined || /utf-?8/i.test(locale);
+}
+
+const asciiOf: Readonly<Record<string, string>> = {
+  "●": "*",
+  "❯": ">",
+  "▮": "#",
+  "▯": ".",
+  "•": "-",
+  "│": "|",
+  "─": "-",
+  "┼": "+",
+  "·": "|",
+  "→": ">",
+};
+
+/** Replaces the signs of ours by ASCII of the same width, and a cut by `dots`. */
+export function asciiText(text: string, dots: "..." | "." = "..."): string {
+  if (!/[●❯▮▯•│─┼·→…]/.test(text)) return text;
+  return text.replace(/[●❯▮▯•│─┼·→…]/g, (sign) => asciiOf[sign] ?? dots);
 }

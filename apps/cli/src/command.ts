@@ -83,6 +83,8 @@ export interface CommandContext extends AgentContext {
   readonly canAsk: boolean;
   /** Asks for a secret that is not shown; null without a person to ask. */
   readonly askSecret: AskPassphrase | null;
+  /** Asks a question, and returns the typed line; null where the input ends. The caller makes sure that a person is there. */
+  askLine(question: string): Promise<string | null>;
   /** True for `--yes`: the planned changes are carried out. */
   readonly isYes: boolean;
   /**

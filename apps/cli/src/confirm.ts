@@ -37,6 +37,24 @@ export function askSecret({
 }
 
 /**
+ * Asks a question on the terminal, whose own line editing is used: nothing moves the cursor. Returns null where the input
+ * ends.
+ */
+export async function askLine(
+  { stdin, stderr, signal }: Pick<Host, "stdin" | "stderr" | "signal">,
+  question: string,
+): Promise<string | null> {
+  const { createInterface } = await import("node:readline/promises");
+  const questions = createInterface({ input: stdin, output: stderr, terminal: false });
+  const ended = new Promise<null>((resolve) => questions.once("close", () => resolve(null)));
+  try {
+    return await Promise.race([questions.question(terminalSafe(question), { signal }), ended]);
+  } finally {
+    questions.close();
+  }
+}
+
+/**
  * Asks before an action that cannot be undone; any answer but yes stops. Without a terminal a script must pass `--yes`,
  * and gets the error before any change.
  * @throws {ThroughlineError} USAGE without a terminal, ABORTED when the answer is not yes
@@ -49,14 +67,8 @@ export async function confirm(
   if (isYes) return;
   if (!canAsk)
     throw usageError(`${question} Nobody can be asked here.`, { question }, "Run it again with --yes if it is meant.");
-  const { createInterface } = await import("node:readline/promises");
-  const questions = createInterface({ input: stdin, output: stderr });
-  try {
-    const answer = await questions.question(`${terminalSafe(question)} [y/N] `, { signal });
-    if (/^\s*y(es)?\s*$/i.test(answer)) return;
-  } finally {
-    questions.close();
-  }
+  const answer = await askLine({ stdin, stderr, signal }, `${question} [y/N] `);
+  if (answer !== null && /^\s*y(es)?\s*$/i.test(answer)) return;
   throw new ThroughlineError("ABORTED", "The answer was not yes; nothing was changed.", {
     outcome: "not-applied",
     remedy: "Run the command again and answer y, or say --yes.",

@@ -3,7 +3,7 @@ import { styleText } from "node:util";
 import type { Writable } from "node:stream";
 import type { Finding } from "@throughline/core";
 import { columnsOf, type Host } from "./host.ts";
-import { shorten } from "./cells.ts";
+import { asciiText, shorten } from "./cells.ts";
 import { jsonLine, jsonPieces, terminalSafe, terminalSafeLine, type LongText } from "./terminal-safe.ts";
 import { layoutTable } from "./text-table.ts";
 import { wrapText } from "./wrap-text.ts";
@@ -27,6 +27,8 @@ export interface OutputOptions {
   readonly isQuiet: boolean;
   readonly logLevel: "debug" | "info" | "warn" | "error";
   readonly color: "auto" | "never";
+  /** Writes signs of ASCII to a terminal, which shows no others. @default false */
+  readonly isAscii?: boolean;
   /** Rewrites commands in a text to the form that works here. @default the text itself */
   readonly asTyped?: (text: string) => string;
   /** Ends long outputs between two pieces. @default no abort */
@@ -109,7 +111,7 @@ interface Redirection {
 /** Writes messages to stderr, and keeps the progress line apart from them. */
 function createMessages(
   stderr: Host["stderr"],
-  { isJson, isQuiet, logLevel, asTyped }: OutputOptions & Pick<Output, "asTyped">,
+  { isJson, isQuiet, logLevel, asTyped, isAscii = false }: OutputOptions & Pick<Output, "asTyped">,
   redirection: Redirection,
 ): Messages {
   const isShown = (level: string): boolean => !isQuiet && levels.indexOf(level) >= levels.indexOf(logLevel);
@@ -122,7 +124,7 @@ function createMessages(
   const talk = (text: string): void => {
     clearProgress();
     if (redirection.write !== null && stderr.isTTY === true) redirection.write(text);
-    else stderr.write(text);
+    else stderr.write(isAscii && stderr.isTTY === true ? asciiText(text) : text);
   };
   return {
     note: (message) => {
@@ -162,10 +164,12 @@ function createResults(
 ): Results {
   const isTerminal = stdout.isTTY === true;
   const isColored = isTerminal && options.color === "auto";
+  const isAscii = isTerminal && options.isAscii === true;
   const buffer = new OutputBuffer(stdout, clearProgress, { signal: options.signal, redirection });
   const write = (text: string): Promise<void> => buffer.write(text);
+  const safe = (text: string): string => (isAscii ? asciiText(terminalSafe(text)) : terminalSafe(text));
   const render = (piece: Piece): string => {
-    const text = terminalSafe(typeof piece === "string" ? piece : piece.text);
+    const text = safe(typeof piece === "string" ? piece : piece.text);
     return typeof piece === "string" || !isColored ? text : styleText(piece.style, text, { validateStream: false });
   };
   return {
@@ -179,7 +183,7 @@ function createResults(
     end: (count, nextCursor = null) => write(`${jsonLine({ kind: "end", count, nextCursor })}\n`),
     line: (...pieces) => write(`${pieces.map(render).join("")}\n`),
     paragraph: async (text, { indent = "", style } = {}) => {
-      const wrapped = wrapText(terminalSafe(text), isTerminal ? columnsOf(stdout) : null, indent);
+      const wrapped = wrapText(safe(text), isTerminal ? columnsOf(stdout) : null, indent);
       await write(`${render(style === undefined ? wrapped : { text: wrapped, style })}\n`);
     },
     longText: async ({ pieces }) => {
@@ -189,7 +193,7 @@ function createResults(
     table: async (columns, rows, heading = "terminal") => {
       const width = isTerminal ? columnsOf(stdout) : null;
       if (!isTerminal && heading === "always") await write(`${columns.map(({ title }) => title).join("\t")}\n`);
-      for (const { text, isHeading } of layoutTable(columns, rows, width)) {
+      for (const { text, isHeading } of layoutTable(columns, rows, width, isAscii)) {
         if (isHeading && heading === "never") continue;
         await write(`${isHeading && isColored ? styleText("bold", text, { validateStream: false }) : text}\n`);
       }

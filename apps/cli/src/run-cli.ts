@@ -1,3 +1,4 @@
+import { showsUnicode } from "./cells.ts";
 import { CommanderError } from "commander";
 import { type AgentContext, createAgentContext, explainCodec } from "@throughline/agent/internal";
 import { type Config, loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
@@ -6,7 +7,7 @@ import { hasErrorCode, type SessionStore, ThroughlineError } from "@throughline/
 import { nearestName } from "@throughline/core/internal";
 import { commandTable } from "./command-table.ts";
 import type { CommandContext, CommandDefinition, CommandInput } from "./command.ts";
-import { askSecret, canAsk, confirm } from "./confirm.ts";
+import { askLine, askSecret, canAsk, confirm } from "./confirm.ts";
 import { reportError, usageError } from "./error-report.ts";
 import { columnsOf, type Host } from "./host.ts";
 import { isUnborn, type LazyStore, lazyStore, type StorePlace, storePlace } from "./lazy-store.ts";
@@ -84,10 +85,10 @@ function parseArguments(host: Host, isJson: boolean): Request | null {
   });
   let operands: readonly string[] = [];
   try {
-    // Global options alone mean the default command; any other word must be an existing command.
+    // Options alone mean the default command; any other word must be an existing command.
     const parsed = program.parseOptions([...host.arguments]);
     operands = parsed.operands;
-    const isDefault = operands.length === 0 && parsed.unknown.length === 0;
+    const isDefault = operands.length === 0 && parsed.unknown.slice(0, 1).every(isOptionOfChat);
     program.parse(isDefault ? ["chat", ...host.arguments] : [...host.arguments], { from: "user" });
   } catch (error) {
     if ((error as { exitCode?: unknown }).exitCode === 0) {
@@ -100,6 +101,12 @@ function parseArguments(host: Host, isJson: boolean): Request | null {
     throw usageOf(error, host.arguments);
   }
   return requests[0] ?? null;
+}
+
+function isOptionOfChat(word: string): boolean {
+  const [flag = ""] = word.split("=", 1);
+  const options = commandTable.find(({ name }) => name === "chat")?.options ?? [];
+  return options.some(({ flags }) => flags.split(" ", 1)[0] === flag);
 }
 
 function usageOf(error: unknown, words: readonly string[]): unknown {
@@ -157,7 +164,10 @@ async function runCommand(
   setDebug(settingOf(settings, "logLevel") === "debug");
   const limit = timeLimitOf(settings);
   const signal = limit.signal === null ? host.signal : AbortSignal.any([host.signal, limit.signal]);
-  const output = createOutput(host, outputOptions(request, settings, { signal, asTyped: typed }));
+  const output = createOutput(
+    host,
+    outputOptions(request, settings, { signal, asTyped: typed, isAscii: !showsUnicode(host.environment) }),
+  );
   const agent = agentOf(host, request, config);
   const ask = canAsk(host, settingOf(settings, "input") !== false) ? askSecret(host) : null;
   const place = storePlace(agent, ask);
@@ -230,7 +240,7 @@ function timedOut({ name }: CommandDefinition, timeoutMs: number, cause: unknown
 function outputOptions(
   { globals }: Request,
   settings: readonly Setting[],
-  rest: Required<Pick<OutputOptions, "signal" | "asTyped">>,
+  rest: Required<Pick<OutputOptions, "signal" | "asTyped" | "isAscii">>,
 ): OutputOptions {
   return {
     isJson: globals["json"] === true,
@@ -269,6 +279,10 @@ function contextOf(host: Host, request: Request, { agent, store, place, ...parts
     },
     canAsk: canAsk(host, settingOf(settings, "input") !== false),
     isYes: globals["yes"] === true,
+    askLine: (question) => {
+      output.clearProgress();
+      return askLine(host, question);
+    },
     confirm: (question) => {
       output.clearProgress();
       return confirm(host, context, question);

@@ -1,4 +1,4 @@
-import { cellWidth, shorten, type Cut } from "./cells.ts";
+import { asciiText, cellWidth, shorten, type Cut } from "./cells.ts";
 import { terminalSafeLine } from "./terminal-safe.ts";
 
 export interface TableColumn {
@@ -28,15 +28,17 @@ const shortestCell = 8;
 
 /**
  * Lays out a table. With a width, the table is aligned and has a heading; empty columns are omitted, and columns and
- * cells shrink until the table fits. Without a width, whole cells are separated by tabs and have no heading, because
+ * cells shrink until the table fits. A terminal without UTF-8 gets signs of ASCII. Without a width, whole cells are separated by tabs and have no heading, because
  * programs read them.
  */
 export function layoutTable(
   columns: readonly TableColumn[],
   rows: readonly (readonly string[])[],
   width: number | null,
+  isAscii = false,
 ): readonly TableLine[] {
-  const cells = rows.map((row) => columns.map((_, index) => terminalSafeLine(row[index] ?? "")));
+  const safe = (text: string): string => (isAscii ? asciiText(terminalSafeLine(text)) : terminalSafeLine(text));
+  const cells = rows.map((row) => columns.map((_, index) => safe(row[index] ?? "")));
   if (width === null) return cells.map((row) => ({ text: row.join("\t"), isHeading: false }));
   const widths = columns.map(({ title }, index) =>
     cells.reduce((widest, row) => Math.max(widest, cellWidth(row[index] ?? "")), cellWidth(title)),
@@ -44,7 +46,7 @@ export function layoutTable(
   const shown = fitColumns(columns, cells, widths, width);
   const line = (row: readonly string[]): string =>
     shown
-      .map((index) => pad(row[index] ?? "", widths[index] ?? 0, columns[index] ?? { title: "" }))
+      .map((index) => pad(row[index] ?? "", widths[index] ?? 0, columns[index] ?? { title: "" }, isAscii))
       .join(gap)
       .trimEnd();
   const heading = { text: line(columns.map(({ title }) => title)), isHeading: true };
@@ -94,8 +96,8 @@ function narrow(widths: number[], shown: readonly number[], floor: readonly numb
   }
 }
 
-function pad(text: string, width: number, { align = "left", cut = "middle" }: TableColumn): string {
-  const short = shorten(text, width, cut);
+function pad(text: string, width: number, { align = "left", cut = "middle" }: TableColumn, isAscii: boolean): string {
+  const short = shorten(text, width, cut, isAscii ? "..." : "…");
   const fill = " ".repeat(Math.max(0, width - cellWidth(short)));
   return align === "right" ? fill + short : short + fill;
 }

@@ -104,6 +104,22 @@ describe("a text that is steered", () => {
     await rowOf(terminal, /␛\[31mthe second$/);
   });
 
+  it("brings the files that it names", async () => {
+    writeFileSync(join(directory.path, "note.txt"), "the first line\n");
+    writeFileSync(join(directory.path, "more.txt"), "the words of more\n");
+    await using provider = createProviderSimulator({ replies: [reading], fallback: () => "Both are done." });
+    await provider.start();
+    await using terminal = chat(provider.url);
+    await terminal.waitForPrompt();
+    terminal.write("read it\r");
+    await rowOf(terminal, /I read/);
+    terminal.write(`and @more.txt${altEnter}`);
+    await terminal.waitFor("Both are done.");
+    await terminal.waitForPrompt();
+    expect(provider.requests).toHaveLength(2);
+    expect(JSON.stringify(sentBody(provider.requests[1])["messages"])).toContain("[more.txt]\\nthe words of more");
+  });
+
   it("is a turn of its own without another call, and comes back with Alt+Up and with Esc before that", async () => {
     const answer = { kind: "answer", content: "one ".repeat(30), eventDelayMs: 100 } as const;
     await using provider = createProviderSimulator({ replies: [answer, answer, longAnswer], fallback: () => "Last." });

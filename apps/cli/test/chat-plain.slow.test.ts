@@ -54,6 +54,26 @@ describe("a conversation for a screen reader", () => {
     expect(await terminal.exitCode()).toBe(0);
   });
 
+  it("completes with Tab, and lists where several fit", async () => {
+    await using provider = await answering();
+    await using terminal = chat(provider.url, ["--plain"]);
+    await terminal.waitFor("> ");
+    terminal.write("look at @no\t");
+    await terminal.waitFor("look at @note.txt ");
+    terminal.write("\u0003");
+    await terminal.waitFor("> ");
+    terminal.write("/re\t");
+    await terminal.waitFor(/^\/re(?:\w+  )*/m);
+    for (const name of ["resume", "rename", "rewind"]) expect(terminal.text()).toContain(`/${name}`);
+    await terminal.waitFor("> /re");
+    terminal.write("na\t");
+    await terminal.waitFor("name ");
+    terminal.write("Mine\r");
+    await terminal.waitFor("> ");
+    // oxlint-disable-next-line no-control-regex -- movements of the cursor are what must not be there
+    expect(terminal.raw()).not.toMatch(/\u001b\[[\d;]*[A-HJKfsu]/);
+  });
+
   it("is not that with ACCESSIBLE=0", async () => {
     await using provider = await answering();
     await using terminal = chat(provider.url, [], { ACCESSIBLE: "0" });

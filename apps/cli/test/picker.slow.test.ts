@@ -224,3 +224,41 @@ describe("/resume", () => {
     await rowOf(terminal, /^ ❯ Session number 4711 /);
   });
 });
+
+describe("the picker for a screen reader", () => {
+  it("is a numbered list and a question, which also searches", async () => {
+    await seedPrograms();
+    await using terminal = open(80, ["--plain"]);
+    await terminal.waitFor("2 sessions of this folder. 1 more elsewhere.\n1. Fix the login bug, Claude Code, ");
+    await terminal.waitFor(/2\. Deploy scripts, Codex, .*2 messages\n/);
+    const question =
+      /Which session\? a number opens; words search; all lists every session; Enter begins a new session: /;
+    await terminal.waitFor(question);
+    terminal.write("7\n");
+    await terminal.waitFor("The list has no number 7.");
+    await terminal.waitFor(question);
+    terminal.write("zebrafish\n");
+    await terminal.waitFor("0 sessions by name, 1 more by their texts.\n1. Deploy scripts, Codex, ");
+    await terminal.waitFor(question);
+    terminal.write("1\n");
+    await terminal.waitFor("c continues it here in a fork; r prints its own command; Enter goes back: ");
+    terminal.write("r\n");
+    await terminal.waitFor(/\/nowhere\/t\.jsonl/);
+    await terminal.waitFor(question);
+    terminal.write("all\n");
+    await terminal.waitFor(/3\. Refactor the 認証 module, own, \/elsewhere\/api, /);
+    await terminal.waitFor(question);
+    terminal.write("3\n");
+    await terminal.waitFor("Restored: 1 previous turn");
+    await terminal.waitFor("> ");
+    terminal.write("/resume\r");
+    await terminal.waitFor(/words search; all lists every session; new begins a session, Enter goes back: /);
+    terminal.write("\n");
+    await terminal.waitFor("> ");
+    terminal.write("/quit\r");
+    expect(await terminal.exitCode()).toBe(0);
+    expect(terminal.raw()).toContain("\u0007Which session?");
+    // oxlint-disable-next-line no-control-regex -- movements of the cursor are what must not be there
+    expect(terminal.raw()).not.toMatch(/\u001b\[[\d;]*[A-HJKfsu]/);
+  });
+});

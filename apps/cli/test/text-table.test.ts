@@ -57,6 +57,15 @@ describe("layoutTable", () => {
     expect(lines.map((line) => line.text)).toEqual(["NAME      KEY", "日本語…   agen…n"]);
   });
 
+  it("has signs of ASCII for a terminal without UTF-8, and no row is wider for that", () => {
+    const cut = [{ title: "NAME", least: 5, cut: "end" as const }, { title: "N" }];
+    for (let width = 1; width <= 40; width++) {
+      const lines = layoutTable(cut, [["A long name… that · is cut", "5"]], width, true).map((line) => line.text);
+      expect([width, lines.every((line) => line.length <= width && /^[ -~]*$/.test(line))]).toEqual([width, true]);
+    }
+    expect(layoutTable(cut, [["A long name… that", "5"]], 12, true)[1]?.text).toBe("A long...  5");
+  });
+
   it("does not cut characters in half", () => {
     expect(shorten("🙂".repeat(20), 8)).toBe("🙂🙂…🙂");
     expect(shorten("👩‍👩‍👧‍👦 family", 8, "end")).toBe("👩‍👩‍👧‍👦 fami…");

@@ -49,6 +49,8 @@ export interface ChatView {
   close(): void;
 }
 
+/** Tells a person that something waits for an answer. */
+export const bell = "\u0007";
 /** A second Ctrl-C within this time exits. */
 export const leaveWithinMs = 2000;
 export const interruptedExitCode = 130;

@@ -1,7 +1,7 @@
 import type { AskChange, ChangeAnswer } from "@throughline/agent/internal";
 import type { Host } from "../host.ts";
 import { terminalSafe } from "../terminal-safe.ts";
-import { type ChatView, interruptedExitCode, leaveWithinMs, type Submission } from "./chat-view.ts";
+import { bell, type ChatView, interruptedExitCode, leaveWithinMs, type Submission } from "./chat-view.ts";
 import { plainAnswer, plainQuestion } from "./change/plain-question.ts";
 import { commonStart, type FindCompletion } from "./files/find-completion.ts";
 import { DoublePress } from "./double-press.ts";
@@ -15,7 +15,6 @@ import type { TypedKey, TypedText } from "./screen/typed-text.ts";
 
 const prompt = "> ";
 const mostListed = 20;
-const bell = "\u0007";
 
 type PlainHost = Pick<Host, "stdin" | "stdout" | "signal" | "stopProcess">;
 

@@ -21,7 +21,6 @@ import { restoredText, unfinishedText } from "./greeting.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { continued, conversationFolder, type StartingSession } from "@throughline/agent/internal";
 import { chooseStart } from "../picker/choose-start.ts";
-import { canMoveCursor } from "./chat-view.ts";
 
 /** `throughline sessions` lists all of them, so the list here stays short. */
 const mostListed = 50;
@@ -80,10 +79,9 @@ export async function listTheSessions({ context, conversation }: ReplContext): P
     await output.line({ text: `The newest ${mostListed}; \`throughline sessions\` lists all.`, style: "dim" });
 }
 
-/** Handles `/resume`, and `/switch` without a name: the picker, or the list where nothing can be painted. */
+/** Handles `/resume`, and `/switch` without a name: the picker. */
 export async function resumeSession(repl: ReplContext): Promise<void> {
   const { context, conversation } = repl;
-  if (!canMoveCursor(context)) return listTheSessions(repl);
   const chosen = await repl.givenAway(() => chooseStart(context, conversation.store, { escape: "back" }));
   if (chosen.kind === "new") await newSession(repl, "");
   if (chosen.kind === "start") await switchTo(repl, chosen.start);

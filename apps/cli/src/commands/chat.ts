@@ -11,7 +11,7 @@ import type { SessionStore } from "@throughline/core";
 import type { CommandContext, CommandInput } from "../command.ts";
 import { replCommands } from "../chat/repl-commands.ts";
 import { runOnce } from "../chat/run-once.ts";
-import { canMoveCursor, type ChatView } from "../chat/chat-view.ts";
+import type { ChatView } from "../chat/chat-view.ts";
 import { runRepl } from "../chat/run-repl.ts";
 import { usageError } from "../error-report.ts";
 import { offerImport } from "../inherit/offer-import.ts";
@@ -64,7 +64,7 @@ async function chosenStart(
   store: SessionStore,
   first: StartingSession,
 ): Promise<StartingSession | number> {
-  if (first.isAnyKey !== true || !canMoveCursor(context) || !(await hasImports(context, store))) return first;
+  if (first.isAnyKey !== true || !(await hasImports(context, store))) return first;
   const chosen = await chooseStart(context, store, { escape: "new" });
   if (chosen.kind === "done") return chosen.code;
   return chosen.kind === "start" ? chosen.start : first;

@@ -1,6 +1,7 @@
 import { continued, conversationFolder, type StartingSession } from "@throughline/agent/internal";
 import type { SessionStore } from "@throughline/core";
 import { listSessions, sessionProgram } from "@throughline/core/internal";
+import { canMoveCursor } from "../chat/chat-view.ts";
 import type { CommandContext } from "../command.ts";
 import { handOffSession } from "../commands/handoff.ts";
 import { startSync } from "../sync/start-sync.ts";
@@ -52,16 +53,13 @@ export async function chooseStart(
 }
 
 async function pick(context: CommandContext, store: SessionStore, escape: PickerOptions["escape"]): Promise<Picked> {
-  const { SessionPicker } = await import("./session-picker.ts");
   const { namespace, agentId } = context.scope;
   const folder = conversationFolder(context);
   await context.output.flush();
-  const picker = new SessionPicker(
-    context,
-    store,
-    { namespace, agentId, folder, userHome: context.host.userHome },
-    { escape },
-  );
+  const listed = { namespace, agentId, folder, userHome: context.host.userHome };
+  const picker = canMoveCursor(context)
+    ? new (await import("./session-picker.ts")).SessionPicker(context, store, listed, { escape })
+    : new (await import("./numbered-picker.ts")).NumberedPicker(context, store, listed, { escape });
   const sync = startSync(context, () => Promise.resolve(store));
   try {
     return await picker.pick();

@@ -1,4 +1,4 @@
-import { styledWidth } from "../../cells.ts";
+import { asciiText, showsUnicode, styledWidth } from "../../cells.ts";
 
 /** The signs of the screen beyond ASCII, for a terminal that shows them. */
 export interface Signs {
@@ -55,29 +55,11 @@ const asciiSigns: Signs = {
 
 /** Returns the signs that the encoding of the environment can show. */
 export function signsOf(environment: Readonly<Record<string, string | undefined>>): Signs {
-  const locale = [environment["LC_ALL"], environment["LC_CTYPE"], environment["LANG"]].find(
-    (each) => (each ?? "") !== "",
-  );
-  return locale === undefined || /utf-?8/i.test(locale) ? unicodeSigns : asciiSigns;
+  return showsUnicode(environment) ? unicodeSigns : asciiSigns;
 }
-
-const ascii: Readonly<Record<string, string>> = {
-  "●": "*",
-  "❯": ">",
-  "▮": "#",
-  "▯": ".",
-  "•": "-",
-  "│": "|",
-  "─": "-",
-  "┼": "+",
-  "·": "|",
-  "→": ">",
-};
 
 /** Replaces the signs of ours that lines of other files hold. A cut that has no room for three dots has one. */
 export function asciiRow(row: string, room: number): string {
-  if (!/[●❯▮▯•│─┼·→…]/.test(row)) return row;
-  const narrow = row.replace(/[●❯▮▯•│─┼·→]/g, (sign) => ascii[sign] ?? sign);
-  const cuts = narrow.split("…").length - 1;
-  return narrow.replaceAll("…", cuts > 0 && styledWidth(narrow) + 2 * cuts <= room ? "..." : ".");
+  const wide = asciiText(row);
+  return wide === row || styledWidth(wide) <= room ? wide : asciiText(row, ".");
 }
