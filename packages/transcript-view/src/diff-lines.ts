@@ -1,5 +1,5 @@
 import type { Steps } from "@throughline/core/internal";
-import { structuredPatch } from "diff";
+import { structuredPatch } from "diff/lib/patch/create.js";
 import type { FileChange } from "./file-change.ts";
 import { element, type ViewElement, type ViewNode } from "./view-tree.ts";
 import { visibleText } from "./visible-text.ts";

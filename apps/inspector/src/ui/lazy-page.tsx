@@ -10,7 +10,29 @@ interface LazyProps<Props> {
 const loadedPages = new Map<string, ComponentType<never>>();
 
 /** Loads the code of a page on its first use. */
-export function LazyPage<Props extends object>({ load, props }: LazyProps<Props>): JSX.Element {
+export function LazyPage<Props extends object>(props: LazyProps<Props>): JSX.Element {
+  const part = useLazy(props);
+  return part.isReady ? (
+    part.shown
+  ) : (
+    <main class="page" id="main">
+      {part.shown}
+    </main>
+  );
+}
+
+/** Loads the code of a part of a page on its first use. */
+export function LazyPart<Props extends object>(props: LazyProps<Props>): JSX.Element {
+  return useLazy(props).shown;
+}
+
+function useLazy<Props extends object>({
+  load,
+  props,
+}: LazyProps<Props>): {
+  readonly isReady: boolean;
+  readonly shown: JSX.Element;
+} {
   const name = load.toString();
   const known = loadedPages.get(name) as ComponentType<Props> | undefined;
   const { loaded, reload } = useLoad(known === undefined ? name : null, async () => {
@@ -18,11 +40,8 @@ export function LazyPage<Props extends object>({ load, props }: LazyProps<Props>
     loadedPages.set(name, Page as ComponentType<never>);
     return Page;
   });
-  if (known !== undefined) return h(known, props);
-  if (loaded.state === "done") return h(loaded.value, props);
-  return (
-    <main class="page" id="main">
-      {loaded.state === "failed" ? <FailedState error={loaded.error} reload={reload} /> : <LoadingRows />}
-    </main>
-  );
+  const page = known ?? (loaded.state === "done" ? loaded.value : null);
+  if (page !== null) return { isReady: true, shown: h(page, props) };
+  const isFailed = loaded.state === "failed";
+  return { isReady: false, shown: isFailed ? <FailedState error={loaded.error} reload={reload} /> : <LoadingRows /> };
 }

@@ -1,0 +1,44 @@
+import type { JSX } from "preact";
+import type { SessionJson } from "../../json.ts";
+import type { Route } from "../../router.ts";
+import { CallView } from "./call-view.tsx";
+import { CallsView } from "./calls-view.tsx";
+import { ContextView } from "./context-view.tsx";
+import { DiffView } from "./diff-view.tsx";
+import { FilesView } from "./files-view.tsx";
+import { FindingsView } from "./findings-view.tsx";
+import { RawView } from "./raw-view.tsx";
+import { TreeView } from "./tree-view.tsx";
+import { UsageView } from "./usage-view.tsx";
+
+interface ViewProps {
+  readonly session: SessionJson;
+  readonly route: Extract<Route, { readonly page: "session" }>;
+}
+
+/** Shows the views beside the transcript. Their script is loaded when somebody opens the first of them. */
+export function Page({ session, route: { view, place, query } }: ViewProps): JSX.Element | null {
+  switch (view) {
+    case "files":
+      return <FilesView place={place} query={query} />;
+    case "usage":
+      return <UsageView place={place} />;
+    case "context":
+      return <ContextView session={session} place={place} />;
+    case "calls": {
+      const callId = query.get("call");
+      if (callId !== null && session.program === null) return <CallView key={callId} place={place} callId={callId} />;
+      return <CallsView session={session} place={place} />;
+    }
+    case "diff":
+      return <DiffView session={session} place={place} query={query} />;
+    case "tree":
+      return <TreeView place={place} />;
+    case "raw":
+      return <RawView session={session} place={place} query={query} />;
+    case "findings":
+      return <FindingsView place={place} />;
+    default:
+      return null;
+  }
+}
