@@ -15,7 +15,7 @@ function say(content: string): { readonly type: string; readonly message: object
   return { type: "message", message: { role: "user", content } };
 }
 
-async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
