@@ -1,13 +1,18 @@
 import { writeFileSync } from "node:fs";
 import { relative, sep } from "node:path";
-import { closingText, timesFile, writeCounts } from "./closing-line.ts";
-import type { FaultCounts, TestCounts, TimedTest } from "./closing-line.ts";
+import { stripVTControlCharacters } from "node:util";
+import { closingText, countsFile, timesFile, writeCounts } from "./closing-line.ts";
+import type { FailedTest, FaultCounts, TestCounts, TimedTest } from "./closing-line.ts";
 import { repositoryRoot } from "./find-files.ts";
 
 /** The part of a vitest test case that is counted. */
 export interface CountedTest {
   readonly fullName: string;
-  result(): { readonly state: string; readonly note?: string | undefined };
+  result(): {
+    readonly state: string;
+    readonly note?: string | undefined;
+    readonly errors?: readonly { readonly message: string }[] | undefined;
+  };
   /** What the test says of itself; `faults` is counted when it passed. */
   meta(): { readonly faults?: FaultCounts };
   readonly tags?: readonly string[];
@@ -19,7 +24,8 @@ export interface CountedTest {
 export interface CountedModule {
   readonly moduleId: string;
   errors(): readonly unknown[];
-  readonly children: { allTests(): Iterable<CountedTest> };
+  readonly children: { allTests(): Iterable<CountedTest>; allSuites?(): Iterable<{ errors(): readonly unknown[] }> };
+  readonly project?: { readonly name: string };
 }
 
 function skipReason(test: CountedTest, moduleId: string): string {
@@ -69,10 +75,33 @@ function isSlow(test: CountedTest): boolean {
   return test.tags?.includes("slow") === true;
 }
 
+/** What failed in each file: its tests, its loading, and what prepares a suite. */
+export function failuresOf(modules: Iterable<CountedModule>): readonly FailedTest[] {
+  return [...modules].flatMap((module) => {
+    const place = { file: fileOf(module), project: module.project?.name ?? "" };
+    const suites = [...(module.children.allSuites?.() ?? [])];
+    const whole = [module, ...suites].flatMap((part) => [...part.errors()]).map(messageOf);
+    const tests = [...module.children.allTests()].filter((test) => test.result().state === "failed");
+    return [
+      ...(whole[0] === undefined ? [] : [{ ...place, name: "", error: whole[0] }]),
+      ...tests.map((test) => ({ ...place, name: test.fullName, error: messageOf(test.result().errors?.[0]) })),
+    ];
+  });
+}
+
+function fileOf({ moduleId }: CountedModule): string {
+  return relative(repositoryRoot, moduleId).split(sep).join("/");
+}
+
+function messageOf(error: unknown): string {
+  const { message } = (error ?? {}) as { readonly message?: unknown };
+  return stripVTControlCharacters(typeof message === "string" ? message : "no message");
+}
+
 /** How long each test that ran took. */
 export function timeTests(modules: Iterable<CountedModule>): readonly TimedTest[] {
   return [...modules].flatMap((module) => {
-    const file = relative(repositoryRoot, module.moduleId).split(sep).join("/");
+    const file = fileOf(module);
     return [...module.children.allTests()].flatMap((test) => {
       const ms = test.diagnostic?.()?.duration;
       if (ms === undefined) return [];
@@ -101,9 +130,16 @@ export default class ClosingLineReporter {
   onTestRunEnd(modules: readonly CountedModule[], unhandledErrors: readonly unknown[]): void {
     const times = timeTests(modules);
     const counted = countTests(modules, unhandledErrors.length, this.#leavesSlowTests);
-    const counts = { ...counted, slowest: slowestOf(times) };
-    writeCounts(counts);
-    writeFileSync(timesFile, JSON.stringify(times));
+    const counts: TestCounts = {
+      ...counted,
+      slowest: slowestOf(times),
+      failures: failuresOf(modules),
+      unhandled: unhandledErrors.length,
+    };
+    const path = process.env["THROUGHLINE_COUNTS_FILE"];
+    writeCounts(counts, path ?? countsFile);
+    // The times of a run of other files, such as the tests of this reporter, are of no use to `npm run check:slow`.
+    if (path === undefined) writeFileSync(timesFile, JSON.stringify(times));
     // Under `npm test` later steps still follow, so the line is theirs to print.
     if (process.env["THROUGHLINE_CLOSING_LINE"] === "deferred") return;
     process.on("exit", () => void process.stdout.write(`${closingText(counts)}\n`));

@@ -14,6 +14,22 @@ export interface TestCounts {
   readonly left?: number;
   /** The slowest tests, the slowest first. @default [] */
   readonly slowest?: readonly TimedTest[];
+  /** What failed in a file. @default [] */
+  readonly failures?: readonly FailedTest[];
+  /** Errors outside of every file; `failed` counts them too. @default 0 */
+  readonly unhandled?: number;
+  /** What failed first and passed when its file ran once more, alone. @default [] */
+  readonly unstable?: readonly FailedTest[];
+}
+
+/** A test that failed, or a file whose loading or preparation did. */
+export interface FailedTest {
+  readonly file: string;
+  /** The vitest project, since some files run in several; empty for the one without a name. */
+  readonly project: string;
+  /** Empty for a file. */
+  readonly name: string;
+  readonly error: string;
 }
 
 /** How long one test took, and whether it has the tag `slow` or lies in a file of slow tests. */
@@ -41,7 +57,8 @@ export const timesFile: string = join(import.meta.dirname, "../node_modules/.cac
 
 /** The last line of every test run, in the one form that other tools look for. */
 export function closingLine(counts: TestCounts): string {
-  return `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
+  const unstable = (counts.unstable ?? []).length;
+  return `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped${unstable === 0 ? "" : `, ${unstable} unstable`}`;
 }
 
 /** The line that says why tests were skipped, or null when none was. */
@@ -70,9 +87,22 @@ export function leftLine({ left = 0 }: TestCounts): string | null {
   return left === 0 ? null : `left: ${left} slow tests and the files of slow tests, which npm test -- --all runs`;
 }
 
+/** The lines that name each unstable test with its first error, or null when there is none. */
+export function unstableLines({ unstable = [] }: TestCounts): string | null {
+  if (unstable.length === 0) return null;
+  return unstable
+    .map(({ file, name, error }) => {
+      const lines = error.split("\n").map((line) => `  ${line}`);
+      return [`unstable: ${name === "" ? file : `${file} > ${name}`}`, ...lines].join("\n");
+    })
+    .join("\n");
+}
+
 /** Everything that is printed at the end of a run. */
 export function closingText(counts: TestCounts): string {
-  const lines = [slowestLines, skippedLine, faultsLine, leftLine, closingLine].map((line) => line(counts));
+  const lines = [slowestLines, skippedLine, faultsLine, leftLine, unstableLines, closingLine].map((line) =>
+    line(counts),
+  );
   return lines.filter((line) => line !== null).join("\n");
 }
 

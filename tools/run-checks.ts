@@ -2,7 +2,16 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { delimiter, dirname, join, resolve, sep } from "node:path";
 import process from "node:process";
-import { clearCounts, closingText, countsFile, noCounts, readCounts, type FaultCounts } from "./closing-line.ts";
+import {
+  clearCounts,
+  closingText,
+  countsFile,
+  noCounts,
+  readCounts,
+  type FaultCounts,
+  type TestCounts,
+} from "./closing-line.ts";
+import { argumentsAgain, countsWithAgain, filesAgain } from "./run-again.ts";
 import { withoutSlowTests } from "./test-tiers.ts";
 
 /** One step of `npm test`. */
@@ -12,6 +21,8 @@ export interface Step {
   readonly args: readonly string[];
   /** Runs while nothing else does. @default false */
   readonly isAlone?: boolean;
+  /** Runs tests, and when few files fail, these once more behind all other steps. @default false */
+  readonly runsAgain?: boolean;
 }
 
 /** What the fault suites of a run go through at least: a suite that met fewer faults has shown too little. */
@@ -57,15 +68,18 @@ function defaultSteps(): readonly Step[] {
   ];
 }
 
-/** The steps of the whole tier: everything but the suites of `npm run test:long`. */
-function allSteps(): readonly Step[] {
+/**
+ * The steps of the whole tier: everything but the suites of `npm run test:long`. A strict run takes one failure of a test
+ * for a failure.
+ */
+function allSteps(isStrict: boolean): readonly Step[] {
   return [
     ...staticSteps,
     // The reference needs the declarations of every package, which take as long as the types.
     tool("api"),
     { name: "types", command: "tsc", args: ["-p", ".", "--incremental", "false"] },
     pageTypes,
-    { name: "tests", command: "vitest", args: ["run"], isAlone: true },
+    { name: "tests", command: "vitest", args: ["run"], isAlone: true, runsAgain: !isStrict },
     tool("docs"),
   ];
 }
@@ -147,6 +161,22 @@ async function runAll(steps: readonly Step[], write: (text: string) => void): Pr
   return steps.filter((step) => failed.has(step)).map(({ name }) => name);
 }
 
+/** Runs the failed files of a step once more, alone, if they are few; gives the counts of both runs, null when none counts. */
+async function runAgain(
+  step: Step,
+  first: TestCounts,
+  write: (text: string) => void,
+  countsPath: string,
+): Promise<TestCounts | null> {
+  if (filesAgain(first).length === 0) return null;
+  clearCounts(countsPath);
+  const args = [...step.args, ...argumentsAgain(first)];
+  const passed = await runStep({ ...step, name: `${step.name} again`, args }, write);
+  const counts = readCounts(countsPath);
+  // A run that died, or that failed outside of its tests, has shown nothing about them.
+  return counts === null || (!passed && counts.failed === 0) ? null : countsWithAgain(first, counts);
+}
+
 /** Runs every step, the failed ones too, and ends with the closing line; gives the exit code. */
 export async function runSteps(
   steps: readonly Step[],
@@ -157,7 +187,11 @@ export async function runSteps(
   clearCounts(countsPath);
   const failed = await runAll(steps, write);
   // No counts means that the run died before its end; that is a failure, not an empty success.
-  const counts = readCounts(countsPath) ?? noCounts;
+  const first = readCounts(countsPath) ?? noCounts;
+  const again = steps.find(({ name, runsAgain }) => runsAgain === true && failed.includes(name));
+  const joined = again === undefined ? null : await runAgain(again, first, write, countsPath);
+  if (joined?.failed === 0) failed.splice(failed.indexOf(again?.name ?? ""), 1);
+  const counts = joined ?? first;
   const { states = 0, kills = 0 } = counts.faults ?? {};
   if (least !== null && (states < least.states || kills < least.kills)) {
     write(`faults: ${states} states, ${kills} kills; at least ${least.states} and ${least.kills}\n`);
@@ -168,8 +202,9 @@ export async function runSteps(
   return failed.length > 0 || counts.failed > 0 ? 1 : 0;
 }
 
-const usage = `usage: npm test [-- --all | PATH ...]
+const usage = `usage: npm test [-- --all [--strict] | PATH ...]
 Without arguments: everything that a change can break within minutes. --all adds the slow tests and the examples of all pages.
+When at most three files fail in it, these run once more, alone; what passes then is unstable. With --strict nothing runs again.
 Paths: all tests below these files and folders, their form and their types.
 `;
 
@@ -178,7 +213,8 @@ function planOf(
   args: readonly string[],
 ): { readonly steps: readonly Step[]; readonly least: FaultCounts | null } | null {
   if (args.length === 0) return { steps: defaultSteps(), least: leastFaults.default };
-  if (args.length === 1 && args[0] === "--all") return { steps: allSteps(), least: leastFaults.all };
+  if (["--all", "--all --strict"].includes(args.join(" ")))
+    return { steps: allSteps(args.length > 1), least: leastFaults.all };
   if (args.some((arg) => arg.startsWith("-") || !existsSync(join(root, arg)))) return null;
   return { steps: stepsOfPaths(args), least: null };
 }

@@ -1,9 +1,11 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import process from "node:process";
 import { describe, expect, it } from "vitest";
 import { runSteps } from "../run-checks.ts";
 import type { Step } from "../run-checks.ts";
 import { writeCounts } from "../closing-line.ts";
+import { repositoryRoot } from "../find-files.ts";
 import { temporaryTree } from "./temporary-tree.ts";
 
 function step(name: string, code: string): Step {
@@ -101,5 +103,78 @@ describe("running the checks", () => {
     }
     expect((await run([], 7, null, least)).code).toBe(1);
     expect((await run([], 7, null)).code).toBe(0);
+  });
+});
+
+/** A test that fails until this many runs of it have been. */
+function failsUntil(run: number): string {
+  return `import { appendFileSync, readFileSync } from "node:fs";
+import { expect, it } from "vitest";
+const path = import.meta.filename + ".runs";
+it("holds", () => {
+  appendFileSync(path, "x");
+  expect(readFileSync(path, "utf8").length, "the runs so far").toBeGreaterThanOrEqual(${run});
+});
+it("holds always", () => undefined);
+`;
+}
+
+/** Runs a step of vitest over some files, of a project of its own. */
+async function runProject(
+  files: Readonly<Record<string, string>>,
+  runsAgain = true,
+): Promise<{ readonly code: number; readonly lines: readonly string[]; readonly text: string }> {
+  const reporter = JSON.stringify(join(repositoryRoot, "tools/closing-line-reporter.ts"));
+  const config = `export default { test: { reporters: ["default", ${reporter}] } };`;
+  const root = temporaryTree({ "vitest.config.ts": config, "package.json": '{ "type": "module" }', ...files });
+  symlinkSync(join(repositoryRoot, "node_modules"), join(root, "node_modules"));
+  const countsPath = join(root, "counts.json");
+  const env = ["env", [`THROUGHLINE_COUNTS_FILE=${countsPath}`, "vitest", "run", "--root", root]] as const;
+  let text = "";
+  const steps = [{ name: "tests", command: env[0], args: env[1], runsAgain }, step("behind", "console.log('behind')")];
+  const code = await runSteps(steps, (part) => (text += part), countsPath);
+  return { code, text, lines: text.trimEnd().split("\n") };
+}
+
+describe("a failed file of the whole tier", () => {
+  it("runs once more behind all other steps, and is named as unstable with its first error", async () => {
+    const { code, lines, text } = await runProject({ "a.test.ts": failsUntil(2), "b.test.ts": failsUntil(1) });
+    expect([code, text]).toEqual([0, expect.stringContaining("steps: all passed")]);
+    expect(text.indexOf("== tests again")).toBeGreaterThan(text.indexOf("== behind"));
+    const at = lines.findIndex((line) => line.startsWith("unstable: "));
+    expect(lines[at]).toMatch(/^unstable: .*a\.test\.ts > holds$/);
+    expect(lines[at + 1]).toBe("  the runs so far: expected 1 to be greater than or equal to 2");
+    expect(lines.at(-1)).toBe("tests: 3 passed, 0 failed, 0 skipped, 1 unstable");
+  });
+
+  it("fails the run when it fails again", async () => {
+    const { code, lines } = await runProject({ "a.test.ts": failsUntil(3) });
+    expect([code, lines.at(-1)]).toEqual([1, "tests: 1 passed, 1 failed, 0 skipped"]);
+    expect(lines).toContain("steps: failed: tests");
+  });
+
+  it("is judged as a whole when it does not load, and then does", async () => {
+    const once = `import { existsSync, writeFileSync } from "node:fs";
+import { it } from "vitest";
+const path = import.meta.filename + ".loaded";
+const isFirst = !existsSync(path);
+writeFileSync(path, "");
+if (isFirst) throw new Error("not yet");
+it("holds", () => undefined);
+`;
+    const { code, lines } = await runProject({ "a.test.ts": once });
+    expect([code, lines.at(-1)]).toEqual([0, "tests: 0 passed, 0 failed, 0 skipped, 1 unstable"]);
+    expect(lines.filter((line) => line.startsWith("unstable: "))).toEqual([
+      expect.stringMatching(/^unstable: .*a\.test\.ts$/),
+    ]);
+  });
+
+  it("does not run again where four files failed, or where the run is strict", async () => {
+    const four = Object.fromEntries([1, 2, 3, 4].map((at) => [`${at}.test.ts`, failsUntil(2)]));
+    const many = await runProject(four);
+    expect([many.code, many.lines.at(-1)]).toEqual([1, "tests: 4 passed, 4 failed, 0 skipped"]);
+    const strict = await runProject({ "a.test.ts": failsUntil(2) }, false);
+    expect([strict.code, strict.lines.at(-1)]).toEqual([1, "tests: 1 passed, 1 failed, 0 skipped"]);
+    expect(many.text + strict.text).not.toContain("tests again");
   });
 });

@@ -1,0 +1,46 @@
+import { join } from "node:path";
+import type { FailedTest, TestCounts } from "./closing-line.ts";
+import { repositoryRoot } from "./find-files.ts";
+
+/** More failed files than this are a fault, whatever a second run says. */
+const mostFiles = 3;
+
+/** Returns the failed files that may run once more, by their absolute paths; none when more failed, or something outside of a file. */
+export function filesAgain({ failures = [], unhandled = 0 }: TestCounts): readonly string[] {
+  const files = [...new Set(failures.map(({ file }) => file))];
+  return unhandled > 0 || files.length > mostFiles ? [] : files.map((file) => join(repositoryRoot, file));
+}
+
+/** Returns arguments of vitest that run the failed files alone, in one worker, in the projects in which they failed. */
+export function argumentsAgain(counts: TestCounts): readonly string[] {
+  const projects = new Set((counts.failures ?? []).map(({ project }) => project).filter((project) => project !== ""));
+  return [
+    ...filesAgain(counts),
+    ...[...projects].map((project) => `--project=${project}`),
+    "--maxWorkers=1",
+    "--no-file-parallelism",
+  ];
+}
+
+/** Says whether a second run shows this failure too: that of the test itself, or one of its whole file. */
+function isShownBy(failures: readonly FailedTest[]): (first: FailedTest) => boolean {
+  return (first) =>
+    failures.some(
+      ({ file, project, name }) =>
+        file === first.file && project === first.project && (name === first.name || name === ""),
+    );
+}
+
+/** Joins the counts of a run with those of its failed files, which ran again. What failed again, or only then, is failed. */
+export function countsWithAgain(first: TestCounts, again: TestCounts): TestCounts {
+  const [before, after] = [first.failures ?? [], again.failures ?? []];
+  // A file that failed as a whole has counted none of its tests as passed.
+  const isNew = (failure: FailedTest): boolean => failure.name !== "" && !isShownBy(before)(failure);
+  return {
+    ...first,
+    passed: first.passed - after.filter(isNew).length,
+    failed: again.failed,
+    failures: after,
+    unstable: before.filter((failure) => !isShownBy(after)(failure)),
+  };
+}
