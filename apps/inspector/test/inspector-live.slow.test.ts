@@ -7,7 +7,7 @@ import process from "node:process";
 import { createInterface, type Interface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { Browser, Page } from "playwright-core";
+import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { builtPage, chromiumPath, launch, skipReason } from "./browser.ts";
 
@@ -50,6 +50,10 @@ describe.skipIf(chromiumPath === undefined)(`a session that somebody writes${ski
   const ask = (text: string): boolean => writer.child.stdin.write(`${text}\n`);
   const seqs = (): Promise<string[]> =>
     page.locator("article[data-seq]").evaluateAll((all) => all.map((each) => each.getAttribute("data-seq") ?? ""));
+  const distanceFromEnd = (): Promise<number> =>
+    page
+      .locator(".reading .scroll")
+      .evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight);
   const prompts = (): Promise<string[]> => page.locator(".prose.prompt").allInnerTexts();
 
   beforeAll(async () => {
@@ -58,7 +62,7 @@ describe.skipIf(chromiumPath === undefined)(`a session that somebody writes${ski
   afterAll(() => browser.close());
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "throughline-live-"));
-    writer = start("live-writer.ts", [join(folder, "sessions.db"), key, "40"]);
+    writer = start("live-writer.ts", [join(folder, "sessions.db"), key, "4"]);
     await writer.lines.next();
     ask("Say the first thing");
     await writer.lines.next();
@@ -88,34 +92,65 @@ describe.skipIf(chromiumPath === undefined)(`a session that somebody writes${ski
     await page.locator(".prose.assistant").nth(1).waitFor();
     await expect.poll(() => page.locator(".item.arriving").count()).toBe(0);
     expect(await prompts()).toEqual(["Say the first thing", "Hold the second thing"]);
-    expect(await page.locator(".prose.assistant").count()).toBe(2);
+    await expect.poll(() => page.locator(".prose.assistant").count()).toBe(2);
     const shownSeqs = await seqs();
     expect(new Set(shownSeqs).size).toBe(shownSeqs.length);
     // The rows that were there are the same elements, so a selection in them stays.
     expect(await first?.evaluate((node) => node.isConnected)).toBe(true);
-    const box = page.locator(".reading .scroll");
-    expect(
-      await box.evaluate(({ scrollHeight, scrollTop, clientHeight }) => scrollHeight - scrollTop - clientHeight),
-    ).toBeLessThan(120);
+    await expect.poll(distanceFromEnd).toBeLessThan(120);
   });
 
-  it("counts what arrives below a reader who is elsewhere, and goes there on a click", async () => {
-    for (let turn = 0; turn < 4; turn++) {
-      ask(`Say ${"a long thing, ".repeat(60)} ${turn}`);
+  describe("that fills more than the screen", () => {
+    const arrivals = (): Locator => page.getByRole("button", { name: /^\d+ new/ });
+    const lastReply = (): Locator => page.locator("article[data-seq]").last().locator(".prose.assistant");
+
+    beforeEach(async () => {
+      for (let turn = 0; turn < 4; turn++) {
+        ask(`Say ${turn}, ${"a long thing, ".repeat(60)}`);
+        await writer.lines.next();
+      }
+      await page.locator(".prose.prompt", { hasText: "Say 3" }).waitFor();
+      await lastReply().waitFor();
+      await expect.poll(distanceFromEnd).toBeLessThan(120);
+    });
+
+    it("counts what arrives below a reader who is elsewhere, and goes there on a click", async () => {
+      await page.locator(".reading .scroll").evaluate((box) => box.scrollTo(0, 0));
+      await page.locator(".prose.prompt", { hasText: "Say the first thing" }).waitFor();
+      ask("Say the last thing");
       await writer.lines.next();
-    }
-    await page.locator(".chapters li").nth(4).waitFor();
-    await page.locator(".reading .scroll").evaluate((box) => box.scrollTo(0, 0));
-    await page.locator(".prose.prompt", { hasText: "Say the first thing" }).waitFor();
-    ask("Say the last thing");
-    const button = page.getByRole("button", { name: /^\d+ new/ });
-    await button.waitFor();
-    await writer.lines.next();
-    await expect.poll(() => button.innerText()).toBe("2 new ↓");
-    expect(await page.locator(".prose.prompt", { hasText: "Say the first thing" }).count()).toBe(1);
-    await button.click();
-    await page.locator(".prose.prompt", { hasText: "Say the last thing" }).waitFor();
-    expect(await button.count()).toBe(0);
+      await expect.poll(() => arrivals().innerText()).toBe("2 new ↓");
+      expect(await page.locator(".prose.prompt", { hasText: "Say the first thing" }).count()).toBe(1);
+      await arrivals().click();
+      await expect.poll(() => arrivals().count()).toBe(0);
+      await expect.poll(distanceFromEnd).toBeLessThan(120);
+      ask("Say one thing more");
+      await page.locator(".prose.prompt", { hasText: "Say one thing more" }).waitFor();
+      await lastReply().waitFor();
+      await expect.poll(distanceFromEnd).toBeLessThan(120);
+      expect(await arrivals().count()).toBe(0);
+    });
+
+    it("leaves a reader alone who goes up in the moment in which a record arrives", async () => {
+      const box = page.locator(".reading .scroll");
+      await box.evaluate((element) => {
+        const feed = element.querySelector(".feed");
+        // The page has grown, and nothing else has run since.
+        const observer = new MutationObserver(() => {
+          observer.disconnect();
+          element.scrollTo(0, 0);
+        });
+        if (feed !== null) observer.observe(feed, { attributeFilter: ["style"] });
+      });
+      ask("Say the last thing");
+      await writer.lines.next();
+      const offset = (): Promise<number> => box.evaluate(({ scrollTop }) => scrollTop);
+      await expect.poll(offset).toBe(0);
+      ask("Say one thing more");
+      await writer.lines.next();
+      await arrivals().waitFor();
+      expect(await offset()).toBe(0);
+    });
   });
 
   it("says since when it is stale while the server is away, and has every record once when it is back", async () => {
@@ -131,6 +166,6 @@ describe.skipIf(chromiumPath === undefined)(`a session that somebody writes${ski
     await page.locator(".prose.prompt", { hasText: "Say what nobody saw" }).waitFor();
     expect(await page.getByText(/^stale since/).count()).toBe(0);
     expect(await prompts()).toEqual(["Say the first thing", "Say what nobody saw"]);
-    expect(await page.locator(".prose.assistant").count()).toBe(2);
+    await expect.poll(() => page.locator(".prose.assistant").count()).toBe(2);
   });
 });

@@ -25,36 +25,51 @@ const endPixels = 120;
 export function useTail({ list, scroller, count, arriving, isLastPart }: TailOptions): Tail {
   const [seen, setSeen] = useState(count);
   const wasAtEnd = useRef(false);
-  const toEnd = (): void => {
+  // A list that grows takes no reader away from its end. Only a reader above the last end that was reached has left it.
+  const lastEnd = useRef(0);
+  const look = (offset: number, end: number): void => {
+    if (end - offset < endPixels) {
+      wasAtEnd.current = true;
+      lastEnd.current = end;
+    } else if (offset <= Math.min(lastEnd.current, end) - endPixels) wasAtEnd.current = false;
+  };
+  const stayAtEnd = (): void => {
     const box = scroller.current;
-    if (box !== null) box.scrollTop = box.scrollHeight;
+    if (box === null || !wasAtEnd.current) return;
+    const end = box.scrollHeight - box.clientHeight;
+    // The reader may have scrolled since the last event told of it.
+    look(box.scrollTop, end);
+    if (!wasAtEnd.current) return;
+    box.scrollTop = end;
+    lastEnd.current = end;
   };
   useEffect(() => {
-    if (wasAtEnd.current && isLastPart) toEnd();
+    if (isLastPart) stayAtEnd();
   }, [count, arriving, list.getTotalSize()]);
   useEffect(() => {
     const box = scroller.current;
     if (box === null) return undefined;
     // The sizes that the list knows need no layout of the page.
-    const look = (): void => {
-      const height = list.scrollRect?.height ?? box.clientHeight;
-      wasAtEnd.current = list.getTotalSize() - (list.scrollOffset ?? 0) - height < endPixels;
-    };
-    look();
-    box.addEventListener("scroll", look, { passive: true });
-    return () => box.removeEventListener("scroll", look);
+    const lookAtList = (): void =>
+      look(list.scrollOffset ?? 0, list.getTotalSize() - (list.scrollRect?.height ?? box.clientHeight));
+    lookAtList();
+    box.addEventListener("scroll", lookAtList, { passive: true });
+    return () => box.removeEventListener("scroll", lookAtList);
   }, []);
   const isAtEnd = wasAtEnd.current;
   useEffect(() => {
-    if (isAtEnd && isLastPart) setSeen(count);
+    // A reader who went up since this was rendered has not seen what arrived.
+    if (wasAtEnd.current && isLastPart) setSeen(count);
   }, [isAtEnd, isLastPart, count]);
   return {
     unseen: isLastPart ? Math.max(0, count - seen) : 0,
     follow: () => {
       wasAtEnd.current = true;
+      // On the way down the reader has not left the end.
+      lastEnd.current = scroller.current?.scrollTop ?? 0;
       setSeen(count);
       list.scrollToIndex(list.options.count - 1, { align: "end" });
-      requestAnimationFrame(toEnd);
+      requestAnimationFrame(stayAtEnd);
     },
   };
 }
