@@ -124,6 +124,8 @@ export interface FenceRunnerOptions {
   readonly port?: number;
   /** Runs what is installed in a folder instead of the sources. */
   readonly installed?: InstalledPackages;
+  /** Is the file that starts the command line where nothing is installed. @default that of the sources */
+  readonly program?: string;
 }
 
 /** A folder in which a user has installed every package, and the Node that runs there. */
@@ -137,7 +139,7 @@ export interface InstalledPackages {
 export function createFenceRunner(
   root: string,
   packageFolder: string,
-  { variables = {}, port = 3000, installed }: FenceRunnerOptions = {},
+  { variables = {}, port = 3000, installed, program }: FenceRunnerOptions = {},
 ): FenceRunner {
   // The real path: modules are looked up from there.
   const home = realpathSync(mkdtempSync(join(installed?.folder ?? tmpdir(), "throughline-docs-")));
@@ -164,7 +166,7 @@ export function createFenceRunner(
     THROUGHLINE_DOC_NODE: node,
     THROUGHLINE_DOC_ENTRY:
       installed === undefined
-        ? join(root, "apps/cli/bin/throughline.js")
+        ? (program ?? join(root, "apps/cli/bin/throughline.js"))
         : join(installed.folder, "node_modules/@throughline/cli/bin/throughline.js"),
   };
   const execute = (
