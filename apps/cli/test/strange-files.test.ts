@@ -49,6 +49,17 @@ describe("doctor", () => {
     expect([run.code, ...codes(run)]).toEqual([3, "FILE_UNREADABLE", undefined]);
   });
 
+  // One link names a file again at each of 40 levels. Two would never end.
+  it.each([".", ".."])("checks each file of a folder once, with a link to %s in it", async (to) => {
+    const folder = join(home, `linked${to}`);
+    mkdirSync(join(folder, "deep"), { recursive: true });
+    for (const name of ["bad.jsonl", "deep/bad.jsonl"])
+      writeFileSync(join(folder, name), `${transcript("bad")}{oops\n`);
+    symlinkSync(to, join(folder, "deep/link"));
+    const run = await runHere(home, ["doctor", folder, "--json"]);
+    expect(codes(run).filter((code) => code === "LINE_MALFORMED")).toHaveLength(2);
+  });
+
   it("says of a header that contradicts the file's name what an import says", async () => {
     const checked = await runHere(home, ["doctor", `${named}.jsonl`, "--json"]);
     const imported = await runHere(home, ["import", `${named}.jsonl`, "--json", "--dry-run"]);

@@ -1,5 +1,5 @@
 import { causeText } from "@throughline/core/internal";
-import { constants, readdirSync, statSync } from "node:fs";
+import { constants, type Dirent, readdirSync, statSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
@@ -23,8 +23,8 @@ export function findTranscriptFiles(path: string): readonly TranscriptFile[] {
   return fileAccess(path, () => {
     if (!statSync(path).isDirectory())
       return [{ path, kind: basename(path) === "sessions.json" ? "index" : "transcript" }];
-    return readdirSync(path, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile() && !entry.name.endsWith(repairedSuffix))
+    return filesBelow(path)
+      .filter(({ name }) => !name.endsWith(repairedSuffix))
       .flatMap((entry): readonly TranscriptFile[] => {
         const { kind } = classifySessionFile(entry.name);
         const file = join(entry.parentPath, entry.name);
@@ -34,6 +34,17 @@ export function findTranscriptFiles(path: string): readonly TranscriptFile[] {
       })
       .toSorted((a, b) => (a.path < b.path ? -1 : 1));
   });
+}
+
+/** Lists the regular files below a directory. A recursive `readdirSync` follows links to folders, so it cannot be used. */
+function filesBelow(path: string): readonly Dirent[] {
+  const files: Dirent[] = [];
+  const folders = [path];
+  for (let folder = folders.pop(); folder !== undefined; folder = folders.pop())
+    for (const entry of readdirSync(folder, { withFileTypes: true }))
+      if (entry.isFile()) files.push(entry);
+      else if (entry.isDirectory()) folders.push(join(folder, entry.name));
+  return files;
 }
 
 /** Returns the names in the directory of a file. @throws {ThroughlineError} FILE_NOT_FOUND, FILE_UNREADABLE */
