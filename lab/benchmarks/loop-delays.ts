@@ -139,6 +139,7 @@ await ask("GET", "/store");
 for (const provider of ["neutral", "anthropic", "openai", "gemini"])
   await route(`context ${provider}`, "GET", `${here}/context?provider=${provider}`);
 await route("findings", "GET", `${here}/findings`);
+await route("findings again", "GET", `${here}/findings`);
 for (const to of ["jsonl", "openclaw", "pi", "claw0", ...writableFormatNames])
   await route(`export ${to}`, "GET", `${here}/export?to=${to}`);
 await route("export pi, remarks", "GET", `${here}/export?to=pi&remarks=true`);
