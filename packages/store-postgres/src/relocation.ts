@@ -19,7 +19,7 @@ const numbersMeanwhile = 2n ** 20n;
 /** At Citus the numbers that a node gives begin at its group times this. */
 const numbersOfGroup = 2n ** 48n;
 
-/** Keeps so many of them at the target, because all of them would leave no numbers for its own nodes. */
+/** Limits those that the target reserves for each group, because all of them would leave no numbers for its own nodes. */
 const numbersKept = 2n ** 33n;
 
 /** Reserves numbers for groups that the source gets during the move. */

@@ -59,8 +59,10 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
  *
  * The position is looked up row by row. A join would read all positions for a few sessions, because the planner expects
  * a third of all sessions to be newer than the slot. The look-up is a column, because Citus plans no LATERAL query that
- * has no table of its own. It asks one node only if each table names the tenant. @param tenant of the session `s`, bound if
- * it is the only one @param more a condition on the session, with its AND
+ * has no table of its own. Citus asks one node only if each table names the tenant.
+ *
+ * @param tenant of the session `s`, bound if it is the only one
+ * @param more a condition on the session, with its AND
  */
 function behind({ schema, found: { layout } }: StoreContext, tenant = "s.tenant", more = ""): string {
   return `SELECT b.* FROM (
