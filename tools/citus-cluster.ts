@@ -41,7 +41,10 @@ async function main(): Promise<number> {
   }
   const cluster = await startCluster({ binaries, workers: Number(values.workers), shards: Number(values.shards) });
   try {
-    if (!values.serve) return (await runSuite(cluster.url)) || reportLogs(cluster);
+    if (!values.serve) {
+      const code = await runSuite(cluster.url);
+      return Math.max(code, reportLogs(cluster));
+    }
     process.stdout.write(`${JSON.stringify({ url: cluster.url, workerUrls: cluster.workerUrls })}\n`);
     process.stdin.resume();
     await Promise.race([once(process.stdin, "end"), once(process, "SIGINT"), once(process, "SIGTERM")]);

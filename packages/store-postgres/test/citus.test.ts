@@ -86,6 +86,25 @@ if (url === "") {
       });
     });
 
+    it("leaves nothing at the target of a relocation of a session that was purged meanwhile", async () => {
+      const [ref, moved] = [{ ...refOf(7), key: "agent:agent-7:busy", namespace: "left" }, newSchema()];
+      await using target = createPostgresStore({ url, schema: moved, notify: false, partitions: 2 });
+      const outcomes = async (): Promise<readonly string[]> => {
+        const found: string[] = [];
+        for await (const { outcome } of relocateSessions(store, target, { namespace: "left" })) found.push(outcome);
+        return found;
+      };
+      const copies = (): Promise<number> =>
+        withClient(url, async (client) => (await client.query(`SELECT FROM "${moved}".records`)).rowCount ?? -1);
+      await store.save(ref, { sessionId: "busy" }, { ifRevision: null });
+      const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.now() + 60_000, fence: 1 } as const;
+      await store.append(ref, [{ type: "message", message: { role: "user", content: "secret" } }], { turn });
+      expect([await outcomes(), await copies()]).toEqual([["busy"], 1]);
+      await store.append(ref, [], { turn: { action: "close", fence: 1 } });
+      await store.remove(ref, { purge: true });
+      expect([await outcomes(), await copies()]).toEqual([[], 0]);
+    });
+
     it("loses nothing and doubles nothing while a shard moves under eight writers", async () => {
       const writing = Array.from({ length: writers }, (_, writer) => writeAll(store, writer));
       await withClient(url, async (client) => {
@@ -162,25 +181,6 @@ if (url === "") {
       const asked = listening.statements.slice(opened);
       expect(asked.filter(({ ranges }) => ranges.size > 1).map(({ text }) => text)).toEqual([]);
       expect(asked.filter(({ ranges }) => ranges.size === 1).length).toBeGreaterThan(50);
-    });
-
-    it("leaves nothing at the target of a relocation of a session that was purged meanwhile", async () => {
-      const [ref, moved] = [{ ...refOf(7), key: "agent:agent-7:busy", namespace: "left" }, newSchema()];
-      await using target = createPostgresStore({ url, schema: moved, notify: false, partitions: 2 });
-      const outcomes = async (): Promise<readonly string[]> => {
-        const found: string[] = [];
-        for await (const { outcome } of relocateSessions(store, target, { namespace: "left" })) found.push(outcome);
-        return found;
-      };
-      const copies = (): Promise<number> =>
-        withClient(url, async (client) => (await client.query(`SELECT FROM "${moved}".records`)).rowCount ?? -1);
-      await store.save(ref, { sessionId: "busy" }, { ifRevision: null });
-      const turn = { action: "open", turnId: "t", owner: "o", leaseUntilMs: Date.now() + 60_000, fence: 1 } as const;
-      await store.append(ref, [{ type: "message", message: { role: "user", content: "secret" } }], { turn });
-      expect([await outcomes(), await copies()]).toEqual([["busy"], 1]);
-      await store.append(ref, [], { turn: { action: "close", fence: 1 } });
-      await store.remove(ref, { purge: true });
-      expect([await outcomes(), await copies()]).toEqual([[], 0]);
     });
 
     it("is made by an owner without further rights, and serves a role of one tenant in every statement", async () => {
