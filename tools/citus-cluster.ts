@@ -10,7 +10,7 @@ import { repositoryRoot } from "./find-files.ts";
 import { skippedPrefix } from "./long-suite.ts";
 
 /** A run of the suite logs fewer warnings than this on all nodes together. */
-const mostWarnings = 500;
+const mostWarnings = 100;
 
 /**
  * Builds Citus from its sources, starts a coordinator and workers on loopback, runs the cluster suite of the PostgreSQL
