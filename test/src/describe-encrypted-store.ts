@@ -1,7 +1,10 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { SessionRef, SessionStore } from "@throughline/core";
 import { type Encryption, eraseSessions, resumeErasures } from "@throughline/encryption";
 import type { StoreUnderTest } from "@throughline/store-conformance";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 
 /** How the tests open a store with encryption, and what else may hold something of it. */
 interface EncryptedSetup {
@@ -119,6 +122,11 @@ async function plantWords(store: SessionStore): Promise<void> {
   await store.move(ref, { kind: "rename", key: "agent:main:renamed" });
 }
 
+function contentsIn(folder: string): readonly Uint8Array[] {
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).map((name) => join(folder, name));
+  return paths.filter((path) => statSync(path).isFile()).map((path) => readFileSync(path));
+}
+
 /** Declares what a store with encryption keeps, beside the contract. */
 export function describeEncryptedStore({ name, encryption, open, elsewhere }: EncryptedSetup): void {
   describe(`${name} with encryption`, () => {
@@ -128,7 +136,12 @@ export function describeEncryptedStore({ name, encryption, open, elsewhere }: En
       await plantWords(under.store);
       // The search fills the index.
       expect(await hitsOf(under.store, `"they saw ${words[1]}"`)).toEqual(under.store.search === undefined ? [] : [2]);
-      const contents = [...((await under.files?.()) ?? []), ...((await elsewhere?.(startedMs)) ?? [])];
+      const folder = mkdtempSync(join(tmpdir(), "throughline-backup-"));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      await under.store.maintenance?.backup(join(folder, "backup"));
+      expect(contentsIn(folder).length).toBeGreaterThan(0);
+      const written = [...((await under.files?.()) ?? []), ...contentsIn(folder)];
+      const contents = [...written, ...((await elsewhere?.(startedMs)) ?? [])];
       expect(contents.some((content) => content.byteLength > 0)).toBe(true);
       expect(formsIn(contents)).toEqual([]);
       // A store without encryption is found out.
@@ -197,6 +210,29 @@ export function describeEncryptedStore({ name, encryption, open, elsewhere }: En
       await eraseSessions(store, encryption, all, { reason: "asked for" });
       expect((await store.list({ state: "any" })).sessions).toEqual([]);
       expect(encryption.status().unfinishedErasures).toBe(0);
+      await under.dispose();
+    });
+
+    it("erases a session whose forks keep what they share, under their own keys, or says that it cannot", async () => {
+      const under = await open(encryption);
+      const { store } = under;
+      const ref = await createSession(store, "origin", ["one", "two"]);
+      for (const [index, each] of (store.fork === undefined ? [] : ["a", "b"]).entries())
+        await store.fork?.fork(ref, refOf(each), { sessionId: `session-${each}`, atSeq: index + 1 });
+      const erasure = (each: SessionRef) =>
+        eraseSessions(store, encryption, [each], { reason: "asked for", keepForks: true });
+      if (store.fork !== undefined && store.fork.recodesOnPurge !== true)
+        await expect(erasure(ref)).rejects.toMatchObject({ code: "CAPABILITY_UNSUPPORTED", outcome: "not-applied" });
+      else {
+        expect((await erasure(ref)).keyIds.length).toBe(1);
+        if (store.fork !== undefined) {
+          expect(await textsOf(store, refOf("a"))).toEqual(["one"]);
+          expect(await textsOf(store, refOf("b"))).toEqual(["one", "two"]);
+          expect((await erasure(refOf("b"))).keyIds.length).toBe(1);
+          expect(await textsOf(store, refOf("a"))).toEqual(["one"]);
+          if (store.search !== undefined) expect(await hitsOf(store, "one")).toEqual([1]);
+        }
+      }
       await under.dispose();
     });
 

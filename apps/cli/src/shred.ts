@@ -11,6 +11,7 @@ import { waitForTurn } from "./wait-for-turn.ts";
 
 export interface ShredOptions {
   readonly shred?: boolean;
+  readonly keepForks?: boolean;
   readonly proof?: string;
   readonly reason?: string;
 }
@@ -24,6 +25,7 @@ interface Purged {
 export interface Shredding {
   readonly encryption: Encryption;
   readonly reason: string;
+  readonly keepForks: boolean;
   readonly proofPath: string | null;
 }
 
@@ -33,10 +35,11 @@ export interface Shredding {
  */
 export async function shreddingOf(
   context: CommandContext,
-  { shred, proof, reason }: ShredOptions,
+  { shred, proof, reason, keepForks = false }: ShredOptions,
 ): Promise<Shredding | null> {
   if (shred !== true) {
-    if (proof !== undefined || reason !== undefined) throw usageError("--proof and --reason need --shred.");
+    if (proof !== undefined || reason !== undefined || keepForks)
+      throw usageError("--proof, --reason and --keep-forks need --shred.");
     return null;
   }
   const encryption = await context.storeParts.codecFor(context.storeUrl);
@@ -44,7 +47,7 @@ export async function shreddingOf(
     throw usageError("--shred destroys keys, and this store is not encrypted.", {}, "Delete with --purge instead.");
   const proofPath = proof === undefined ? null : namedPath(context.host, proof);
   if (proofPath !== null) await assertNoFile(proofPath);
-  return { encryption, reason: reason ?? "on request", proofPath };
+  return { encryption, reason: reason ?? "on request", keepForks, proofPath };
 }
 
 /**
@@ -55,13 +58,13 @@ export async function shreddingOf(
 export async function shredSessions(
   context: CommandContext,
   store: SessionStore,
-  { encryption, reason }: Shredding,
+  { encryption, reason, keepForks }: Shredding,
   refs: readonly SessionRef[],
   remove: (onPurged: (session: Purged) => void) => Promise<unknown>,
 ): Promise<ErasureProof> {
   for (const ref of refs) await waitForTurn(store, ref, context);
   const { beginErasure } = await import("@throughline/encryption/internal");
-  const begun = await beginErasure(store, encryption, refs, { reason });
+  const begun = await beginErasure(store, encryption, refs, { reason, keepForks });
   const purged: Purged[] = [];
   try {
     await remove((session) => purged.push(session));

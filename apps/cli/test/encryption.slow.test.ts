@@ -146,8 +146,12 @@ describe("delete --shred", () => {
     const gone = await run(["show", "agent:main:web:direct:ada", ...backup, "--json"]);
     expect(objects(gone.stderr).at(-1)).toMatchObject({ details: { reason: "KEY_DESTROYED" } });
 
-    const single = await run(["delete", "agent:main:web:direct:bob", "--shred", "--yes", "--json"]);
+    await run(["fork", "agent:main:web:direct:bob", "--key", "agent:main:copy"]);
+    const shared = await run(["delete", "agent:main:web:direct:bob", "--shred", "--yes", "--json"]);
+    expect(objects(shared.stderr).at(-1)).toMatchObject({ code: "SESSION_SHARED" });
+    const single = await run(["delete", "--keep-forks", "agent:main:web:direct:bob", "--shred", "--yes", "--json"]);
     expect(objects(single.stdout)).toMatchObject([{ kind: "removed", proof: { keyIds: [expect.any(String)] } }]);
+    expect((await run(["show", "agent:main:copy"])).stdout).toContain(planted);
   });
 
   it("that was interrupted is completed by the next command that writes", async () => {

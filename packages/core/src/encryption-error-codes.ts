@@ -44,6 +44,6 @@ export const encryptionErrorCodes = {
   SESSION_SHARED: {
     summary: "Other sessions share records of a session that is to be erased.",
     retryable: false,
-    remedy: "Erase the sessions in the details, too, or copy them to sessions of their own first.",
+    remedy: "Erase the sessions in the details, too, or let them keep the records under their own keys (`keepForks`).",
   },
 } as const;

@@ -124,6 +124,11 @@ export interface ForkFacet {
    * @throws {ThroughlineError} SESSION_NOT_FOUND
    */
   sharers?(ref: SessionRef, seqs: readonly number[]): Promise<readonly SharedRecords[]>;
+  /**
+   * States whether forks of a purged session have its records as their own under a codec, so that the key of the purged
+   * session may be destroyed. @default false
+   */
+  readonly recodesOnPurge?: boolean | undefined;
 }
 
 /** Names a session, and the records that it shares with another session. */

@@ -14,14 +14,22 @@ import type { Erasure } from "./keyring.ts";
 export interface EraseOptions {
   /** States the reason, which the keyring and the proof keep. It should name no person. */
   readonly reason: string;
+  /**
+   * Sets whether forks that stay keep the records that they share, under their own keys. A backup has these no more.
+   * PostgreSQL cannot do that. @default false: such a session is refused
+   */
+  readonly keepForks?: boolean | undefined;
 }
 
-const eraseTable: OptionTable<EraseOptions> = { reason: optionKinds.required(optionKinds.filledText) };
+const eraseTable: OptionTable<EraseOptions> = {
+  reason: optionKinds.required(optionKinds.filledText),
+  keepForks: optionKinds.flag,
+};
 
 /**
  * Purges sessions from the store, then destroys their keys, so that backups of the store do not have them either.
  *
- * A session that others share records of, such as its forks, is erased only together with them. Files are encrypted under
+ * A session that others share records of, such as its forks, is erased only together with them, or with `keepForks`. Files are encrypted under
  * the key of their agent: the purge removes them from the store, and a backup keeps them until
  * `destroyKeys({ namespace, agentId })`.
  *
@@ -65,7 +73,7 @@ export async function beginErasure(
   store: SessionStore,
   encryption: Encryption,
   sessions: readonly SessionRef[],
-  { reason }: EraseOptions,
+  { reason, keepForks = false }: EraseOptions,
 ): Promise<BegunErasure> {
   const own = ownOf(encryption);
   const found: FoundSession[] = [];
@@ -75,7 +83,12 @@ export async function beginErasure(
     if (state === null) throw sessionNotFound(ref);
     found.push({ ref, state });
   }
-  await assertNotShared(store, found);
+  if (!keepForks) await assertNotShared(store, found);
+  else if (store.fork !== undefined && store.fork.recodesOnPurge !== true)
+    throw refused(
+      "CAPABILITY_UNSUPPORTED",
+      "The store leaves shared records under the key of the session that wrote them.",
+    );
   const erasures = found.map(({ ref: { namespace, agentId }, state: { sessionId } }) => ({
     namespace,
     agentId,

@@ -68,6 +68,7 @@ class JsonlStore implements core.SessionStore {
   readonly #life: kit.HandleLife;
   readonly watch: core.WatchFacet;
   readonly fork: core.ForkFacet = {
+    recodesOnPurge: true,
     fork: (ref, target, options) => this.#fork(ref, target, options),
     sharers: (ref, seqs) => this.#track(() => (this.#life.begin(), sharersOf(this.#agent(ref), ref, seqs))),
   };
@@ -387,8 +388,7 @@ class JsonlStore implements core.SessionStore {
   #fork(...[ref, target, options]: Parameters<core.ForkFacet["fork"]>): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#life.begin();
-      const atSeq = kit.forkBound(ref, target, options);
-      const forked = { ref: target, sessionId: options.sessionId, atSeq };
+      const forked = { ref: target, sessionId: options.sessionId, atSeq: kit.forkBound(ref, target, options) };
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scope(agent, "disk"), ref, forked);
       await agent.log.flushed();

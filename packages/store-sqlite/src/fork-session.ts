@@ -177,6 +177,7 @@ interface ForkOptions {
 
 export function createFork(handle: StoreHandle): ForkFacet {
   return {
+    recodesOnPurge: true,
     fork: (ref, target, options) => fork(handle, ref, target, options),
     sharers: (ref, seqs) => handle.read(({ statements }) => sharersOf(statements, foundSession(statements, ref), seqs)),
   };

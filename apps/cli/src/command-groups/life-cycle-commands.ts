@@ -76,6 +76,7 @@ export const lifeCycleCommands: readonly CommandDefinition[] = [
         description: "with --shred: write the proof of deletion to a new file (default: print it)",
       },
       { flags: "--reason <text>", description: "with --shred: what the proof says; name no person in it" },
+      { flags: "--keep-forks", description: "with --shred: forks that stay keep the records that they share" },
     ],
     examples: [
       "delete agent:main:cli:direct:notes-fork --purge --yes",

@@ -16,6 +16,8 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const isUser = options.user !== undefined || options.wholeNamespace === true;
   if (isUser === (key !== undefined)) throw usageError("Give a key, --user PREFIX, or --whole-namespace.");
   if (options.dryRun === true && !isUser) throw usageError("--dry-run needs --user or --whole-namespace.");
+  if (options.keepForks === true && isUser)
+    throw usageError("--keep-forks needs a key: a user's forks are deleted too.");
   return isUser ? deleteUserSessions(context, options) : deleteSession(context, key ?? "", options);
 }
 
