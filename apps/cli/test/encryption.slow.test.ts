@@ -1,10 +1,11 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { sessionRef } from "@throughline/core";
 import { openEncryption } from "@throughline/encryption";
 import { beginErasure } from "@throughline/encryption/internal";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { afterAll, describe, expect, it } from "vitest";
+import { runInTerminal } from "./terminal.ts";
 import { objects, runHere, type Run, temporaryDirectory } from "./harness.ts";
 
 const directory = temporaryDirectory();
@@ -179,6 +180,40 @@ describe("delete --shred", () => {
     expect(await run(["delete", "agent:main:main", "--shred", "--yes"])).toMatchObject({ code: 1 });
     expect(await run(["delete", "other", "--shred", "--yes"])).toMatchObject({ code: 1 });
     expect((await run(["show", "notes"])).stdout).toContain(planted);
+  });
+});
+
+describe("the passphrase on a terminal", () => {
+  it("is asked for twice by init, once by others, is never shown, and can be refused with Ctrl-C", async () => {
+    const { path, run } = newHome("asked");
+    const passphrase = "correct horse battery";
+    const typed = async (args: readonly string[], ...answers: readonly (readonly [string, string])[]) => {
+      await using terminal = runInTerminal(path, args);
+      for (const [question, answer] of answers) {
+        await terminal.waitFor(question);
+        terminal.write(answer);
+      }
+      const code = await terminal.exitCode();
+      expect(terminal.raw()).not.toContain("horse");
+      return { code, text: terminal.text() };
+    };
+    const first = ["Passphrase of the keyring: ", `${passphrase}\r`] as const;
+    const differs = await typed(["encryption", "init"], first, ["The same again: ", "another horse\r"]);
+    expect([differs.code, differs.text]).toEqual([1, expect.stringContaining("The passphrases differ")]);
+    expect(existsSync(join(path, "keys.db"))).toBe(false);
+    const made = await typed(["encryption", "init"], first, ["The same again: ", `${passphrase}\r`]);
+    expect([made.code, made.text]).toEqual([0, expect.stringMatching(/(?:[0-9A-Z]{5}-){10}[0-9A-Z]{5}/)]);
+    writeFileSync(join(path, "config.json"), JSON.stringify({ encryption: { keyring: "keys.db" } }));
+    const environment = { THROUGHLINE_ENCRYPTION_MAIN_KEY: "env:GIVEN", GIVEN: passphrase };
+    expect((await run(["append", "notes"], { stdin: draft, environment })).code).toBe(0);
+    expect((await typed(["show", "notes"], first)).text).toContain(planted);
+    const wrong = await typed(["show", "notes"], [first[0], "wrong\r"]);
+    expect([wrong.code, wrong.text]).toEqual([1, expect.stringContaining("does not open the keyring")]);
+    const left = await typed(["show", "notes"], [first[0], "\u0003"]);
+    expect(left.code).not.toBe(0);
+    expect(left.text).not.toContain(planted);
+    // A script is not asked.
+    expect(objects((await run(["show", "notes", "--json"])).stderr).at(-1)).toMatchObject({ code: "MAIN_KEY_WRONG" });
   });
 });
 

@@ -6,12 +6,30 @@ const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 /** Holds 50 bits. Two words with one token cost a look at a text, because a search compares the words in the text itself. */
 const tokenLength = 10;
 
-const wordsInMemory = 20_000;
+const wordsInMemory = 16_384;
 const namespacesInMemory = 8;
 
 interface IndexWords {
   readonly key: Buffer;
-  readonly tokens: RecentMap<string>;
+  readonly tokens: WordTokens;
+}
+
+/** Keeps the newest words in two halves, because moving a word at each use costs as much as its token. */
+class WordTokens {
+  #newer = new Map<string, string>();
+  #older = new Map<string, string>();
+
+  of(word: string, compute: () => string): string {
+    const known = this.#newer.get(word);
+    if (known !== undefined) return known;
+    const token = this.#older.get(word) ?? compute();
+    if (this.#newer.size >= wordsInMemory) {
+      this.#older = this.#newer;
+      this.#newer = new Map();
+    }
+    this.#newer.set(word, token);
+    return token;
+  }
 }
 
 /** Returns the first 50 bits of HMAC-SHA-256 of a word, in Base32. */
@@ -36,9 +54,8 @@ export class SearchTokens {
   /** @param findKey returns the index key of the namespace */
   tokenOf(word: string, namespace: string, findKey: () => Buffer): string {
     const { key, tokens } =
-      this.#namespaces.get(namespace) ??
-      this.#namespaces.set(namespace, { key: findKey(), tokens: new RecentMap(wordsInMemory) });
-    return tokens.get(word) ?? tokens.set(word, searchTokenOf(word, key));
+      this.#namespaces.get(namespace) ?? this.#namespaces.set(namespace, { key: findKey(), tokens: new WordTokens() });
+    return tokens.of(word, () => searchTokenOf(word, key));
   }
 
   forget(): void {

@@ -1,13 +1,16 @@
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import { crc32 } from "node:zlib";
 import Database from "better-sqlite3";
-import type { SessionStore } from "@throughline/core";
+import type { SessionStore, ThroughlineError } from "@throughline/core";
 import { eraseSessions } from "@throughline/encryption";
 import { createSqliteStore } from "@throughline/store-sqlite";
-import { describe, expect, it } from "vitest";
+import { assert, describe, expect, it } from "vitest";
 import { refOf, say } from "./append-drafts.ts";
 import { createSession, testFolder } from "./test-folder.ts";
 import { describeStoreConformance } from "@throughline/store-conformance";
 import { describeEncryptedStore, encryptedRunner, encryptionForTests } from "@throughline/test-kit/encryption";
+import { type CheckedHead, headChecksum } from "../src/row-checksums.ts";
 import { openUnderTest } from "./store-under-test.ts";
 
 const encryption = await encryptionForTests();
@@ -99,5 +102,70 @@ describe("the index of store-sqlite with encryption", () => {
     await copy.remove(refOf("erased"), { purge: true });
     expect(tokensIn(`${path}.copy`)).not.toContain(encryption.searchToken?.("erased", ""));
     expect(await found(copy, "both")).toEqual(["session-other"]);
+  });
+});
+
+describe("an attacker who writes to the file of store-sqlite with encryption", () => {
+  it("moves no payload to another record, session or agent, and cuts none, without an error of the reader", async () => {
+    const path = join(testFolder(), "store.db");
+    const store = createSqliteStore({ path, codec: encryption, searchFill: "on-demand" });
+    const other = { namespace: "", agentId: "other", key: "agent:other:c" };
+    await store.append(await createSession(store, "a"), [say("one"), say("two")]);
+    await store.append(await createSession(store, "b"), [say("three"), say("four")]);
+    await store.save(other, { sessionId: "session-c" }, { ifRevision: null });
+    await store.append(other, [say("five"), say("six")]);
+    await store.close();
+    const database = new Database(path);
+    const rows = database
+      .prepare<[], { readonly record: number; readonly text: Buffer }>(
+        "SELECT record, text FROM store_records ORDER BY record",
+      )
+      .all();
+    const put = (record: number, text: Buffer): void => {
+      const head = database
+        .prepare<[number], { readonly session: number } & CheckedHead>(
+          "SELECT session, seq, id, parent_id AS parentId, type, side, ts_ms AS tsMs, stored_at_ms AS storedAtMs, bytes, crc, role, tool_name AS toolName FROM store_records WHERE record = ?",
+        )
+        .get(record);
+      assert(head !== undefined);
+      const crc = crc32(text);
+      database
+        .prepare("UPDATE store_records SET text = ?, crc = ?, head_crc = ? WHERE record = ?")
+        .run(text, crc, headChecksum(head.session, { ...head, crc }), record);
+    };
+    const readAll = async (): Promise<readonly unknown[]> => {
+      await using reader = createSqliteStore({ path, codec: encryption, searchFill: "on-demand" });
+      const answers: unknown[] = [];
+      for (const ref of [refOf("a"), refOf("b"), other])
+        try {
+          for await (const { records } of reader.read(ref))
+            answers.push(...records.map(({ record }) => record["message"]));
+        } catch (error) {
+          answers.push((error as ThroughlineError).details["reason"]);
+        }
+      return answers;
+    };
+    const sound = await readAll();
+    expect(sound.length).toBe(6);
+    let attacks = 0;
+    const forged: (readonly [number, Buffer])[] = rows.flatMap(({ record, text }) => [
+      ...rows.filter((each) => each.record !== record).map((each) => [record, each.text] as const),
+      ...[1, 16, 17, 33].map((cut) => [record, text.subarray(0, text.length - cut)] as const),
+    ]);
+    for (const [record, text] of forged) {
+      put(record, text);
+      const answers = await readAll();
+      expect(answers.filter((answer) => answer === "PAYLOAD_ALTERED").length, `record ${record}`).toBe(1);
+      expect(
+        answers
+          .filter((answer) => typeof answer === "object")
+          .every((answer) => sound.some((each) => isDeepStrictEqual(each, answer))),
+      ).toBe(true);
+      put(record, rows.find((each) => each.record === record)?.text ?? text);
+      attacks += 1;
+    }
+    expect(attacks).toBe(54);
+    expect(await readAll()).toEqual(sound);
+    database.close();
   });
 });
