@@ -14,8 +14,8 @@ export function roleToken(role: string, token: SearchToken): string {
 }
 
 /**
- * Returns a plan for an index of tokens. A token does not show the beginning of its word, so a prefix is left out:
- * `isWhole` is then false, and the caller looks for it in the texts of what the rest of the plan finds.
+ * Returns a plan for an index of tokens. A token does not show the beginning of its word, so a prefix is left out, and
+ * `isWhole` is false. The caller then looks for the prefix in the texts that the rest of the plan finds.
  */
 export function tokenPlan(
   { clauses, needs }: SearchPlan,

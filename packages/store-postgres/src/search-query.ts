@@ -19,7 +19,7 @@ import {
 } from "./search-candidates.ts";
 import type { StoreContext } from "./store-context.ts";
 
-/** Where a token does not show what is looked for, most candidates are no hits, so a page has more of them. */
+/** A page has more candidates where tokens do not show a prefix, because most of them are no hits. */
 const lookedThroughAtOnce = 500;
 
 interface HitOptions {

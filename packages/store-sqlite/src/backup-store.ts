@@ -102,7 +102,7 @@ export async function backupStore(
 async function leaveIndexOut(path: string, driver: SqliteDriver, signal?: AbortSignal): Promise<void> {
   const database = driver(path, { fileMustExist: true, timeout: 50 });
   try {
-    // Nobody needs the copy if this is interrupted, so it has no journal, which would hold the tokens too.
+    // The copy is thrown away after an interruption, so it needs no journal, which would hold the tokens too.
     for (const setting of ["journal_mode = OFF", "secure_delete = ON"]) database.pragma(setting);
     while (deleteOldIndexSlice({ database }));
     const deleteOld = async (): Promise<void> => {
