@@ -36,47 +36,61 @@ export function cosine(vector: Float32Array, { values, scale }: Pick<KeptVector,
   return Math.max(-1, Math.min(1, sum * scale));
 }
 
-/** Between two pauses this many words of 32 bits are compared, which takes about 3 ms. */
-const wordsAtOnce = 1_000_000;
+/** A block has this many codes. One of 512 bits is compared in about 1 ms, and 8 ms while the code is not compiled yet. */
+const blockRows = 16_384;
 const farthest = 0xffff;
 
-/** Holds the codes of one model in one scope, in the order of their numbers. 200,000 codes of 512 bits take 15 MB. */
+interface CodeBlock {
+  readonly numbers: Float64Array;
+  readonly owners: Uint32Array;
+  readonly words: Uint32Array;
+  size: number;
+}
+
+/**
+ * Holds the codes of one model in one scope, in the order of their numbers. 200,000 codes of 512 bits take 15 MB. They lie in
+ * blocks, so that neither growth nor a removal copies all of them in one turn of the event loop.
+ */
 export class CodeTable {
   readonly wordCount: number;
-  #numbers = new Float64Array(1024);
-  #owners = new Uint32Array(1024);
-  #words: Uint32Array;
-  #size = 0;
+  #blocks: readonly CodeBlock[] = [];
 
   constructor(codeBytes: number) {
     this.wordCount = codeBytes / 4;
-    this.#words = new Uint32Array(1024 * this.wordCount);
   }
 
   get size(): number {
-    return this.#size;
+    return this.#blocks.reduce((sum, { size }) => sum + size, 0);
   }
 
   get lastNumber(): number {
-    return this.#numbers[this.#size - 1] ?? 0;
+    const last = this.#blocks.at(-1);
+    return last?.numbers[last.size - 1] ?? 0;
   }
 
   add(number: number, owner: number, code: Uint8Array): void {
-    if (this.#size === this.#numbers.length) this.#grow();
-    this.#set(number, owner, wordsOf(code));
+    let block = this.#blocks.at(-1);
+    if (block === undefined || block.size === block.numbers.length) {
+      // Most scopes are small, so the first blocks are.
+      block = this.#newBlock(Math.min(blockRows, Math.max(1024, this.size)));
+      this.#blocks = [...this.#blocks, block];
+    }
+    block.numbers[block.size] = number;
+    block.owners[block.size] = owner;
+    block.words.set(wordsOf(code), block.size * this.wordCount);
+    block.size++;
   }
 
-  /** Removes vectors that no longer exist. A search that has begun keeps the old arrays. */
-  remove(gone: ReadonlySet<number>): void {
-    const [numbers, owners, words, size] = [this.#numbers, this.#owners, this.#words, this.#size];
-    this.#numbers = new Float64Array(numbers.length);
-    this.#owners = new Uint32Array(owners.length);
-    this.#words = new Uint32Array(words.length);
-    this.#size = 0;
-    for (let row = 0; row < size; row++) {
-      const number = numbers[row] ?? 0;
-      if (gone.has(number)) continue;
-      this.#set(number, owners[row] ?? 0, words.subarray(row * this.wordCount, (row + 1) * this.wordCount));
+  /** Removes vectors that no longer exist. A search that has begun keeps the old blocks. */
+  async remove(gone: ReadonlySet<number>, pause: () => Promise<void>): Promise<void> {
+    const numbers = [...gone];
+    for (const block of this.#blocks) {
+      const [first, last] = [block.numbers[0] ?? 0, block.numbers[block.size - 1] ?? 0];
+      if (!numbers.some((number) => number >= first && number <= last)) continue;
+      const kept = this.#without(block, gone);
+      const others = this.#blocks.map((each) => (each === block ? kept : each));
+      this.#blocks = others.filter(({ size }) => size > 0);
+      await pause();
     }
   }
 
@@ -86,37 +100,41 @@ export class CodeTable {
     isWanted: (owner: number) => boolean,
     pause: () => Promise<void>,
   ): Promise<Nearness> {
-    // Rows that are added or removed during a pause belong to the next search.
-    const size = this.#size;
-    const [numbers, owners, words] = [this.#numbers.slice(0, size), this.#owners, this.#words];
     const asked = wordsOf(code);
-    const distances = new Uint16Array(size).fill(farthest);
-    const rowsAtOnce = Math.max(1, Math.floor(wordsAtOnce / this.wordCount));
-    for (let from = 0; from < size; from += rowsAtOnce) {
-      if (from > 0) await pause();
-      const to = Math.min(size, from + rowsAtOnce);
-      for (let row = from; row < to; row++)
+    const measured: MeasuredBlock[] = [];
+    // Rows that are added or removed during a pause belong to the next search.
+    const blocks = this.#blocks.map((block) => ({ block, size: block.size }));
+    for (const { block, size } of blocks) {
+      const { numbers, owners, words } = block;
+      const distances = new Uint16Array(size).fill(farthest);
+      for (let row = 0; row < size; row++)
         if (isWanted(owners[row] ?? 0)) distances[row] = distanceOf(asked, words, row * this.wordCount);
+      measured.push({ numbers, distances });
+      await pause();
     }
-    return new Nearness(numbers, distances, this.wordCount * 32);
+    return new Nearness(measured, this.wordCount * 32, pause);
   }
 
-  #set(number: number, owner: number, words: Uint32Array): void {
-    this.#numbers[this.#size] = number;
-    this.#owners[this.#size] = owner;
-    this.#words.set(words, this.#size * this.wordCount);
-    this.#size++;
+  #newBlock(rows: number): CodeBlock {
+    return {
+      numbers: new Float64Array(rows),
+      owners: new Uint32Array(rows),
+      words: new Uint32Array(rows * this.wordCount),
+      size: 0,
+    };
   }
 
-  #grow(): void {
-    const capacity = this.#numbers.length * 2;
-    const [numbers, owners, words] = [this.#numbers, this.#owners, this.#words];
-    this.#numbers = new Float64Array(capacity);
-    this.#numbers.set(numbers);
-    this.#owners = new Uint32Array(capacity);
-    this.#owners.set(owners);
-    this.#words = new Uint32Array(capacity * this.wordCount);
-    this.#words.set(words);
+  #without({ numbers, owners, words, size }: CodeBlock, gone: ReadonlySet<number>): CodeBlock {
+    const kept = this.#newBlock(numbers.length);
+    for (let row = 0; row < size; row++) {
+      const number = numbers[row] ?? 0;
+      if (gone.has(number)) continue;
+      kept.numbers[kept.size] = number;
+      kept.owners[kept.size] = owners[row] ?? 0;
+      kept.words.set(words.subarray(row * this.wordCount, (row + 1) * this.wordCount), kept.size * this.wordCount);
+      kept.size++;
+    }
+    return kept;
   }
 }
 
@@ -137,31 +155,42 @@ function distanceOf(one: Uint32Array, others: Uint32Array, from: number): number
   return count;
 }
 
+interface MeasuredBlock {
+  readonly numbers: Float64Array;
+  readonly distances: Uint16Array;
+}
+
 /** Holds the distances of all vectors, of which the nearest are taken one portion at a time. */
 export class Nearness {
-  readonly #numbers: Float64Array;
-  readonly #distances: Uint16Array;
+  readonly #blocks: readonly MeasuredBlock[];
   readonly #most: number;
+  readonly #pause: () => Promise<void>;
   /** Everything below this distance was taken. */
   #from = 0;
 
-  constructor(numbers: Float64Array, distances: Uint16Array, most: number) {
-    this.#numbers = numbers;
-    this.#distances = distances;
+  constructor(blocks: readonly MeasuredBlock[], most: number, pause: () => Promise<void>) {
+    this.#blocks = blocks;
     this.#most = most;
+    this.#pause = pause;
   }
 
   /** Returns at least `count` of the nearest vectors that were not taken, and all with the same distance; none at the end. */
-  take(count: number): readonly number[] {
+  async take(count: number): Promise<readonly number[]> {
     const counts = new Uint32Array(this.#most + 1);
-    for (const distance of this.#distances)
-      if (distance >= this.#from && distance <= this.#most) counts[distance] = (counts[distance] ?? 0) + 1;
+    for (const { distances } of this.#blocks) {
+      for (const distance of distances)
+        if (distance >= this.#from && distance <= this.#most) counts[distance] = (counts[distance] ?? 0) + 1;
+      await this.#pause();
+    }
     let to = this.#from;
     for (let found = 0; to <= this.#most && found < count; to++) found += counts[to] ?? 0;
     const taken: number[] = [];
-    for (let row = 0; row < this.#distances.length; row++) {
-      const distance = this.#distances[row] ?? farthest;
-      if (distance >= this.#from && distance < to) taken.push(this.#numbers[row] ?? 0);
+    for (const { numbers, distances } of this.#blocks) {
+      for (let row = 0; row < distances.length; row++) {
+        const distance = distances[row] ?? farthest;
+        if (distance >= this.#from && distance < to) taken.push(numbers[row] ?? 0);
+      }
+      await this.#pause();
     }
     this.#from = to;
     return taken;

@@ -79,7 +79,7 @@ async function rated(
   const hits: NearestHit[] = [];
   let seen = 0;
   while (seen < rescored) {
-    const numbers = near.take(rescored - seen);
+    const numbers = await near.take(rescored - seen);
     if (numbers.length === 0) break;
     const gone = new Set(numbers);
     for (let from = 0; from < numbers.length; from += rescored) {
@@ -93,7 +93,7 @@ async function rated(
       }
       await pause();
     }
-    if (gone.size > 0) known.codes.remove(gone);
+    if (gone.size > 0) await known.codes.remove(gone, pause);
   }
   return hits.toSorted((one, other) => other.score - one.score || other.firstSeq - one.firstSeq).slice(0, limit);
 }

@@ -196,28 +196,39 @@ function rangeOf(row: PendingRow): PendingRange {
   return { ...place, fromSeq, toSeq, coveredSeq };
 }
 
-/** Lists the sessions of a search, each with the sessions whose records it shows. */
+interface ShownRow extends Pick<SessionRow, "session" | "namespace" | "agent_id" | "key" | "archived" | "session_id"> {
+  readonly owner: Session;
+  readonly toSeq: number;
+}
+
+/** Lists the sessions of a search behind one, up to `limit`, each with the sessions whose records it shows. */
 export function shownSessions(
   { database }: Connection,
   { namespace, agentId, key, state = "any" }: Pick<NearestQuery, "namespace" | "agentId" | "key" | "state">,
-): readonly ShownSession[] {
+  { after, limit }: { readonly after: Session; readonly limit: number },
+): { readonly shown: readonly ShownSession[]; readonly last: Session | null } {
   const archived = state === "any" ? null : Number(state === "archived");
   const rows = database
-    .prepare<
-      [Readonly<Record<string, string | number | null>>],
-      SessionRow & { readonly owner: Session; readonly toSeq: number }
-    >(
-      `WITH RECURSIVE shown (session, owner, to_seq) AS (
-         SELECT session, session, last_seq FROM store_sessions
+    .prepare<[Readonly<Record<string, string | number | null>>], ShownRow>(
+      `WITH RECURSIVE wanted AS (
+         SELECT session, last_seq FROM store_sessions
          WHERE namespace = :namespace AND agent_id = :agentId AND (:key IS NULL OR key = :key)
-           AND (:archived IS NULL OR archived = :archived)
+           AND (:archived IS NULL OR archived = :archived) AND session > :after ORDER BY session LIMIT :limit),
+       shown (session, owner, to_seq) AS (
+         SELECT session, session, last_seq FROM wanted
          UNION ALL SELECT shown.session, s.origin, min(shown.to_seq, s.origin_seq)
          FROM shown JOIN store_sessions s ON s.session = shown.owner WHERE s.origin IS NOT NULL)
-       SELECT s.*, shown.owner, shown.to_seq AS toSeq FROM shown JOIN store_sessions s ON s.session = shown.session
-       ORDER BY shown.session`,
+       SELECT s.session, s.namespace, s.agent_id, s.key, s.archived, s.session_id, shown.owner, shown.to_seq AS toSeq
+       FROM shown JOIN store_sessions s ON s.session = shown.session ORDER BY shown.session`,
     )
-    .all({ namespace, agentId, key: key ?? null, archived });
-  return rows.map((row) => ({ owner: row.owner, toSeq: row.toSeq, ref: refOf(row), sessionId: row.session_id }));
+    .all({ namespace, agentId, key: key ?? null, archived, after, limit });
+  const shown = rows.map((row) => ({
+    owner: row.owner,
+    toSeq: row.toSeq,
+    ref: refOf(row),
+    sessionId: row.session_id,
+  }));
+  return { shown, last: rows.at(-1)?.session ?? null };
 }
 
 export function readCodes(

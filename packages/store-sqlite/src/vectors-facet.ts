@@ -1,5 +1,7 @@
+import { setImmediate as pause } from "node:timers/promises";
 import type { VectorsFacet } from "@throughline/core";
-import { createVectorsFacet, type VectorBackend } from "@throughline/store-kit/internal";
+import { createVectorsFacet, type ShownSession, type VectorBackend } from "@throughline/store-kit/internal";
+import type { Session } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import {
   beginForgetting,
@@ -15,6 +17,9 @@ import {
 
 /** Vectors can be computed again, so they need not wait for the disk. */
 const derived = { durability: "process" } as const;
+/** This many sessions are read in one turn of the event loop, in about 4 ms. */
+const sessionsAtOnce = 1000;
+const beforeAll: Session = 0;
 
 /** Keeps vectors in tables beside the records. */
 export function createVectors(handle: StoreHandle): VectorsFacet {
@@ -30,7 +35,18 @@ function backendOf(handle: StoreHandle): VectorBackend {
         await handle.write(({ connection }) => createVectorTables(connection), { ...derived, signal });
       return handle.read((connection) => pendingVectors(connection, scope, { model, limit }), signal);
     },
-    shown: (query) => handle.read((connection) => shownSessions(connection, query)),
+    async shown(query) {
+      const found: ShownSession[] = [];
+      // A read of 10,000 sessions would hold the event loop for 40 ms.
+      for (let after: Session | null = beforeAll; after !== null;) {
+        const at = { after, limit: sessionsAtOnce };
+        const { shown, last } = await handle.read((connection) => shownSessions(connection, query, at));
+        found.push(...shown);
+        after = last;
+        if (last !== null) await pause();
+      }
+      return found;
+    },
     codes: (scope, model, after, limit) =>
       handle.read((connection) =>
         hasVectors(connection) ? readCodes(connection, scope, model, { after, limit }) : [],
