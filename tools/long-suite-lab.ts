@@ -88,6 +88,12 @@ export const labSuites: readonly LongSuite[] = [
     { full: [], quick: ["--only", "codex"] },
   ),
   program(
+    "pglite-vectors",
+    "every case of the kit about vectors, in both layouts, in PGlite with pgvector",
+    "lab/pglite-vectors.ts",
+    { full: [], quick: [] },
+  ),
+  program(
     "gateway-agents",
     "Claude Code, Codex and opencode through the gateway as the guide says, and directly: the same, stored and given back",
     "lab/gateway-agents.ts",
