@@ -39,8 +39,10 @@ function backendOf(handle: StoreHandle): VectorBackend {
       const found: ShownSession[] = [];
       // A read of 10,000 sessions would hold the event loop for 40 ms.
       for (let after: Session | null = beforeAll; after !== null;) {
-        const at = { after, limit: sessionsAtOnce };
-        const { shown, last } = await handle.read((connection) => shownSessions(connection, query, at));
+        const at: Parameters<typeof shownSessions>[2] = { after, limit: sessionsAtOnce };
+        const { shown, last }: ReturnType<typeof shownSessions> = await handle.read((connection) =>
+          shownSessions(connection, query, at),
+        );
         found.push(...shown);
         after = last;
         if (last !== null) await pause();
