@@ -194,6 +194,36 @@ describe("the commands of texts", () => {
   });
 });
 
+describe("a session that another program writes", () => {
+  it.each([[[]], [["--plain"]]])("is told while the chat waits, and /reload takes it in %j", async (args) => {
+    await using provider = createProviderSimulator({ fallback: () => "A reply." });
+    await provider.start();
+    await using terminal = runInTerminal(
+      directory.path,
+      ["chat", "--key", "k", "--model", "anthropic/claude-opus-5", ...args],
+      { environment: { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url } },
+    );
+    await terminal.waitFor("> ");
+    terminal.write("first\r");
+    await terminal.waitFor("A reply.");
+    await (args.length === 0 ? terminal.waitForPrompt() : terminal.waitFor("> "));
+    const environment = { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url };
+    const other = ["chat", "--key", "k", "--once", "from elsewhere", "--model", "anthropic/claude-opus-5"];
+    expect((await runHere(directory.path, other, { environment })).code).toBe(0);
+    if (args.length === 0) await rowOf(terminal, /^changed elsewhere: \/reload · /);
+    else await terminal.waitFor("(changed elsewhere: /reload)");
+    terminal.write("/reload\r");
+    await terminal.waitFor(/Read again: the session and \d+ instruction files?\./);
+    if (args.length === 0) {
+      await rowOf(terminal, /^> from elsewhere$/);
+      await expect.poll(async () => (await screenOf(terminal)).join("\n")).not.toContain("changed elsewhere");
+    }
+    terminal.write("next\r");
+    await terminal.waitFor("A reply.");
+    expect(await saidIn(directory.path, "k")).toEqual(["first", "from elsewhere", "next"]);
+  });
+});
+
 describe("the status line", () => {
   it("states what the session cost, as usage counts it, also after a restart", async () => {
     const usage = { inputTokens: 10_000, outputTokens: 1000 };

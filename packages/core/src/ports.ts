@@ -198,7 +198,7 @@ export interface ChatModel {
    * provider cannot be asked.
    */
   windowTokens?(modelId: string, signal?: AbortSignal): Promise<number | null>;
-  /** Returns whether a model reads images; null when that is not known. Absent when nothing is known of any model. */
+  /** Returns whether a model reads images; null when that is not known. Absent when the provider cannot say it. */
   takesImages?(modelId: string, signal?: AbortSignal): Promise<boolean | null>;
 }
 

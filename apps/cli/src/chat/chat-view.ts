@@ -30,6 +30,8 @@ export interface ChatView {
   say(text: string): void;
   /** Shows these facts from now on, on a terminal that can. */
   showStatus(status: ChatStatus): void;
+  /** Says that another program wrote into the session, until the next `showStatus`. */
+  showChanged(): void;
   /** Shows the end of a session again, on a terminal that can. `earlier` counts the records before. */
   showRecords(records: readonly StoredRecord[], earlier: number): Promise<void>;
   /** Handles Ctrl-C and Esc while no read is active. */
@@ -49,8 +51,9 @@ export interface ChatView {
   close(): void;
 }
 
-/** Tells a person that something waits for an answer. */
+/** Sounds where something waits for an answer. */
 export const bell = "\u0007";
+export const changedElsewhere = "changed elsewhere: /reload";
 /** A second Ctrl-C within this time exits. */
 export const leaveWithinMs = 2000;
 export const interruptedExitCode = 130;

@@ -1,7 +1,14 @@
 import type { AskChange, ChangeAnswer } from "@throughline/agent/internal";
 import type { Host } from "../host.ts";
 import { terminalSafe } from "../terminal-safe.ts";
-import { bell, type ChatView, interruptedExitCode, leaveWithinMs, type Submission } from "./chat-view.ts";
+import {
+  bell,
+  changedElsewhere,
+  type ChatView,
+  interruptedExitCode,
+  leaveWithinMs,
+  type Submission,
+} from "./chat-view.ts";
 import { plainAnswer, plainQuestion } from "./change/plain-question.ts";
 import { commonStart, type FindCompletion } from "./files/find-completion.ts";
 import { DoublePress } from "./double-press.ts";
@@ -78,6 +85,10 @@ export class PlainView implements ChatView {
   }
 
   showStatus(): void {}
+
+  showChanged(): void {
+    this.say(`(${changedElsewhere})`);
+  }
 
   async showRecords(): Promise<void> {}
 

@@ -169,8 +169,9 @@ export const replCommands: readonly ReplCommand[] = [
     aliases: [],
     usage: "/reload",
     help: "read the instructions of the folder and the session again",
-    run: async ({ context: { output }, conversation }) => {
+    run: async ({ context: { output }, conversation, showEnd }) => {
       await conversation.reload();
+      await showEnd();
       await output.line(
         `Read again: the session and ${counted(conversation.projectFiles.length, "instruction file")}.`,
       );

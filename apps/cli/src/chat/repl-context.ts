@@ -8,6 +8,8 @@ export interface ReplContext {
   runTurn(text: string | null): Promise<void>;
   /** Puts a text into the editor, before what is typed. */
   giveBack(text: string): void;
+  /** Shows the end of the session again, on a terminal that can. */
+  showEnd(): Promise<void>;
   /** Runs work that has the terminal to itself. */
   givenAway<Result>(work: () => Promise<Result>): Promise<Result>;
   interruptible(work: (signal: AbortSignal) => Promise<void>): Promise<void>;

@@ -22,12 +22,13 @@ import { listFiles } from "./files/list-files.ts";
 import { NamedFiles } from "./files/named-files.ts";
 import { createInputHistory } from "./input-history.ts";
 import { typedLinesPath } from "./typed-lines.ts";
-import { canMoveCursor, type ChatView } from "./chat-view.ts";
+import { canMoveCursor, type ChatView, type Submission } from "./chat-view.ts";
 import { PlainView } from "./plain-view.ts";
 import { replCommands } from "./repl-commands.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { LiveView } from "./screen/live-view.ts";
 import { besideTurns, takeTurn } from "./take-turn.ts";
+import { watchElsewhere } from "./watch-elsewhere.ts";
 
 export interface ReplOptions {
   readonly whenBusy: "queue" | "reject" | "branch" | null;
@@ -69,7 +70,7 @@ export async function runRepl(
     for (;;) {
       await answered(context, conversation, () => showStatus(context, conversation, view, cost));
       await output.flush();
-      const submission = await view.read();
+      const submission = await readWatching(conversation, view);
       if (submission.kind === "leave") return await farewell(context, conversation, submission.code);
       const text = submission.text;
       if (text.trim() === "") continue;
@@ -86,6 +87,18 @@ export async function runRepl(
       onWaiting: () => output.note("A checkpoint is being made; Ctrl-C leaves at once."),
     });
     await cost.close();
+  }
+}
+
+/** Waits for the person, and says when another program wrote into the session meanwhile. */
+async function readWatching({ store, session }: Conversation, view: ChatView): Promise<Submission> {
+  if (session === null) return view.read();
+  const { ref, head } = session;
+  const end = watchElsewhere({ store, ref, afterSeq: head.lastSeq }, () => view.showChanged());
+  try {
+    return await view.read();
+  } finally {
+    await end();
   }
 }
 
@@ -126,8 +139,9 @@ function replContext(
       conversation.listen(besideTurns(view));
     }
   };
+  const showEnd = (): Promise<void> => redraw(context, conversation, view);
   const giveBack = (text: string): void => view.giveBack(text);
-  return { context, conversation, runTurn, giveBack, givenAway, interruptible, reportedAlone };
+  return { context, conversation, runTurn, giveBack, showEnd, givenAway, interruptible, reportedAlone };
 }
 
 /** Text that begins with a slash is never sent, so that a mistyped command does not become a message. */

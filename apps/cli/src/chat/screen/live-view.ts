@@ -14,14 +14,14 @@ import type { Steering } from "../steering.ts";
 import { Submissions } from "../submissions.ts";
 import type { TurnWriter } from "../turn-printer.ts";
 import { FoldedTexts } from "./folded-texts.ts";
+import { LiveStatus } from "./live-status.ts";
 import { LiveTurnWriter, markdownOptions } from "./live-turn-writer.ts";
-import { promptRows, recalledText } from "./prompt-rows.ts";
+import { promptRows, recalledText, submittedRows } from "./prompt-rows.ts";
 import { openRawInput, type RawInput } from "./raw-input.ts";
 import { counted } from "../../counted.ts";
 import { type Frame, type Region, Screen } from "./screen.ts";
 import { type Signs, signsOf } from "./signs.ts";
 import { ShellMarks } from "./shell-marks.ts";
-import { statusLine } from "./status-line.ts";
 import { createStyles, type Styles } from "./styles.ts";
 import type { TypedKey, TypedText } from "./typed-text.ts";
 import { proseWidth, wrapRows } from "./wrap-rows.ts";
@@ -32,7 +32,6 @@ const whyPrompt = "Why not? ";
 const redrawnBelow = 6;
 /** A second Esc within this time opens `/rewind`. */
 const rewindWithinMs = 600;
-const indent = " ".repeat(prompt.length);
 const modes = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
 
 type LiveHost = Pick<Host, "stdin" | "stdout" | "signal" | "environment" | "stopProcess">;
@@ -60,7 +59,7 @@ export class LiveView implements ChatView {
   readonly #search: HistorySearch;
   readonly #completer: Completer;
   #turn: LiveTurnWriter | null = null;
-  #status: ChatStatus | null = null;
+  readonly #status: LiveStatus;
   #partial = "";
   readonly #submissions = new Submissions();
   #interrupt: (() => void) | null = null;
@@ -74,6 +73,7 @@ export class LiveView implements ChatView {
     this.#options = options;
     this.#styles = createStyles(output.isColored);
     this.#signs = signsOf(host.environment);
+    this.#status = new LiveStatus(this.#styles, this.#signs);
     this.#marks = new ShellMarks(host);
     this.#screen = new Screen(host.stdout, { draw: () => this.#draw(), isAscii: this.#signs.isAscii });
     this.#questions = new QuestionBox({
@@ -113,6 +113,7 @@ export class LiveView implements ChatView {
   read(): Promise<Submission> {
     this.#screen.flush();
     this.#marks.write("end");
+    this.#status.isChanged = false;
     const next = this.#submissions.next();
     if (next === null) return this.#submissions.read();
     if (next.kind === "text") this.#echo(next.text);
@@ -125,7 +126,12 @@ export class LiveView implements ChatView {
   }
 
   showStatus(status: ChatStatus): void {
-    this.#status = status;
+    this.#status.set(status);
+    this.#screen.invalidate();
+  }
+
+  showChanged(): void {
+    this.#status.isChanged = true;
     this.#screen.invalidate();
   }
 
@@ -206,9 +212,7 @@ export class LiveView implements ChatView {
   }
 
   #echo(text: string): void {
-    const lines = terminalSafe(text).split("\n");
-    const rows = lines.map((line, index) => this.#styles.cyan(`${index === 0 ? prompt : indent}${line}`));
-    this.#screen.commit(["", ...this.#marks.input(rows)]);
+    this.#screen.commit(["", ...this.#marks.input(submittedRows(prompt, text, this.#styles))]);
     this.#screen.flush();
     this.#marks.write("output");
   }
@@ -242,12 +246,8 @@ export class LiveView implements ChatView {
   }
 
   #statusRows(): readonly string[] {
-    if (this.#status === null) return [];
-    const waiting = this.#submissions.queuedTexts;
-    const steered = this.#steering?.count ?? 0;
-    const queued = [...(steered === 0 ? [] : [`${steered} steering`]), ...(waiting === 0 ? [] : [`${waiting} queued`])];
-    const states = [...queued, ...(this.#turn?.states() ?? []), ...this.#status.states];
-    return [this.#styles.dim(statusLine(this.#status, states, this.#screen.columns, this.#signs))];
+    const waiting = { steering: this.#steering?.count ?? 0, queued: this.#submissions.queuedTexts };
+    return this.#status.rows(waiting, this.#turn?.states() ?? [], this.#screen.columns);
   }
 
   #promptRows(): Region {

@@ -1,3 +1,4 @@
+import type { Styles } from "./styles.ts";
 import { terminalSafe } from "../../terminal-safe.ts";
 import type { OpenSearch } from "../history-search.ts";
 import type { InputHistory } from "../input-history.ts";
@@ -36,4 +37,10 @@ export function recalledText(
   const { isFirst, isLast } = typed.render(columns - 1);
   if (direction === "up") return isFirst ? history.older(typed.text) : null;
   return isLast ? history.newer() : null;
+}
+
+/** Returns a submitted text as it stands above the reply. */
+export function submittedRows(prompt: string, text: string, styles: Styles): readonly string[] {
+  const lines = terminalSafe(text).split("\n");
+  return lines.map((line, at) => styles.cyan(`${at === 0 ? prompt : " ".repeat(prompt.length)}${line}`));
 }
