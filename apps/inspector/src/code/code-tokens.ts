@@ -19,19 +19,19 @@ interface Language {
   readonly ignoresCase?: boolean;
 }
 
-const set = (words: string): ReadonlySet<string> => new Set(words.split(" "));
+const set = (words: string): ReadonlySet<string> => new Set(words.split("|"));
 const slashes = { line: ["//"], block: [["/*", "*/"]] } as const;
 const hash = { line: ["#"], block: [] } as const;
 
 const c = set(
-  "abstract alignas as async auto await base bool boolean break byte case catch char class const constexpr continue default delegate delete do double else enum event explicit export extends extern false final finally float for foreach friend get goto if implements import in inline instanceof int interface internal is lock long namespace native new noexcept null nullptr object operator out override package private protected public readonly record ref return sealed set short signed sizeof static string struct super switch synchronized template this throw throws transient true try typedef typename uint union unsigned using var virtual void volatile while yield",
+  "abstract|alignas|as|async|auto|await|base|bool|boolean|break|byte|case|catch|char|class|const|constexpr|continue|default|delegate|delete|do|double|else|enum|event|explicit|export|extends|extern|false|final|finally|float|for|foreach|friend|get|goto|if|implements|import|in|inline|instanceof|int|interface|internal|is|lock|long|namespace|native|new|noexcept|null|nullptr|object|operator|out|override|package|private|protected|public|readonly|record|ref|return|sealed|set|short|signed|sizeof|static|string|struct|super|switch|synchronized|template|this|throw|throws|transient|true|try|typedef|typename|uint|union|unsigned|using|var|virtual|void|volatile|while|yield",
 );
 const script: Language = {
   ...slashes,
   quotes: `"'`,
   long: ["`"],
   words: set(
-    "abstract any as async await boolean break case catch class const continue debugger declare default delete do else enum export extends false finally for from function get if implements import in infer instanceof interface is keyof let namespace never new null number object of override private protected public readonly return satisfies set static string super switch this throw true try type typeof undefined unknown using var void while yield",
+    "abstract|any|as|async|await|boolean|break|case|catch|class|const|continue|debugger|declare|default|delete|do|else|enum|export|extends|false|finally|for|from|function|get|if|implements|import|in|infer|instanceof|interface|is|keyof|let|namespace|never|new|null|number|object|of|override|private|protected|public|readonly|return|satisfies|set|static|string|super|switch|this|throw|true|try|type|typeof|undefined|unknown|using|var|void|while|yield",
   ),
 };
 const languages = {
@@ -42,7 +42,7 @@ const languages = {
     quotes: `"'`,
     long: [`"""`, "'''"],
     words: set(
-      "False None True and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return self try while with yield",
+      "False|None|True|and|as|assert|async|await|break|case|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|match|nonlocal|not|or|pass|raise|return|self|try|while|with|yield",
     ),
   },
   shell: {
@@ -50,7 +50,7 @@ const languages = {
     quotes: `"'`,
     long: [],
     words: set(
-      "break case cd continue do done echo elif else esac exit export fi for function if in local return set source then unset until while",
+      "break|case|cd|continue|do|done|echo|elif|else|esac|exit|export|fi|for|function|if|in|local|return|set|source|then|unset|until|while",
     ),
   },
   go: {
@@ -58,7 +58,7 @@ const languages = {
     quotes: `"'`,
     long: ["`"],
     words: set(
-      "any bool break byte case chan const continue default defer else error fallthrough false float64 for func go goto if import int int64 interface map nil package range return rune select string struct switch true type uint var",
+      "any|bool|break|byte|case|chan|const|continue|default|defer|else|error|fallthrough|false|float64|for|func|go|goto|if|import|int|int64|interface|map|nil|package|range|return|rune|select|string|struct|switch|true|type|uint|var",
     ),
   },
   rust: {
@@ -67,7 +67,7 @@ const languages = {
     quotes: `"`,
     long: [],
     words: set(
-      "Self as async await bool break const continue crate dyn else enum extern f64 false fn for i32 i64 if impl in let loop match mod move mut pub ref return self static str struct super trait true type u32 u64 u8 unsafe use usize where while",
+      "Self|as|async|await|bool|break|const|continue|crate|dyn|else|enum|extern|f64|false|fn|for|i32|i64|if|impl|in|let|loop|match|mod|move|mut|pub|ref|return|self|static|str|struct|super|trait|true|type|u32|u64|u8|unsafe|use|usize|where|while",
     ),
   },
   ruby: {
@@ -75,7 +75,7 @@ const languages = {
     quotes: `"'`,
     long: [],
     words: set(
-      "alias and begin break case class def defined do else elsif end ensure extend false for if in include module next nil not or private protected raise redo require rescue retry return self super then true undef unless until when while yield",
+      "alias|and|begin|break|case|class|def|defined|do|else|elsif|end|ensure|extend|false|for|if|in|include|module|next|nil|not|or|private|protected|raise|redo|require|rescue|retry|return|self|super|then|true|undef|unless|until|when|while|yield",
     ),
   },
   swift: {
@@ -83,7 +83,7 @@ const languages = {
     quotes: `"`,
     long: [`"""`],
     words: set(
-      "as async await break by case catch class companion data default defer do else enum extension false final for fun func guard if import in init inout interface internal is it lateinit let mutating nil null object open operator override package private protocol public return sealed self static struct super suspend switch this throw throws true try typealias val var when where while",
+      "as|async|await|break|by|case|catch|class|companion|data|default|defer|do|else|enum|extension|false|final|for|fun|func|guard|if|import|in|init|inout|interface|internal|is|it|lateinit|let|mutating|nil|null|object|open|operator|override|package|private|protocol|public|return|sealed|self|static|struct|super|suspend|switch|this|throw|throws|true|try|typealias|val|var|when|where|while",
     ),
   },
   php: {
@@ -92,7 +92,7 @@ const languages = {
     quotes: `"'`,
     long: [],
     words: set(
-      "abstract array as break case catch class clone const continue declare default do echo else elseif empty enum extends false final finally fn for foreach function global if implements import include instanceof interface isset match namespace new null private protected public readonly require return static switch this throw trait true try use var while yield",
+      "abstract|array|as|break|case|catch|class|clone|const|continue|declare|default|do|echo|else|elseif|empty|enum|extends|false|final|finally|fn|for|foreach|function|global|if|implements|import|include|instanceof|interface|isset|match|namespace|new|null|private|protected|public|readonly|require|return|static|switch|this|throw|trait|true|try|use|var|while|yield",
     ),
   },
   sql: {
@@ -102,11 +102,11 @@ const languages = {
     long: [],
     ignoresCase: true,
     words: set(
-      "add all alter and as asc begin between by case check column commit constraint create cross delete desc distinct drop else end exists false foreign from full group having if in index inner insert integer into is join key left like limit not null offset on or order outer primary references returning right rollback select set table text then true union unique update using values view when where with",
+      "add|all|alter|and|as|asc|begin|between|by|case|check|column|commit|constraint|create|cross|delete|desc|distinct|drop|else|end|exists|false|foreign|from|full|group|having|if|in|index|inner|insert|integer|into|is|join|key|left|like|limit|not|null|offset|on|or|order|outer|primary|references|returning|right|rollback|select|set|table|text|then|true|union|unique|update|using|values|view|when|where|with",
     ),
   },
-  data: { ...hash, quotes: `"'`, long: [], words: set("false null off on no true yes") },
-  json: { ...slashes, quotes: `"`, long: [], words: set("false null true") },
+  data: { ...hash, quotes: `"'`, long: [], words: set("false|null|off|on|no|true|yes") },
+  json: { ...slashes, quotes: `"`, long: [], words: set("false|null|true") },
   css: { line: [], block: [["/*", "*/"]], quotes: `"'`, long: [], words: set("") },
   markup: { line: [], block: [["<!--", "-->"]], quotes: `"`, long: [], words: set("") },
 } satisfies Readonly<Record<string, Language>>;

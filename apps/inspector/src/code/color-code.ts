@@ -22,7 +22,7 @@ export function colorCode(element: HTMLElement, language: string): () => void {
   const added: (readonly [TokenKind, StaticRange])[] = [];
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node !== null && added.length < mostRanges; node = walker.nextNode()) {
-    // What a diff says about itself is no code.
+    // Lines in which a diff describes itself are no code.
     if (node.parentElement?.classList.contains("at") === true) continue;
     const text = node.textContent ?? "";
     // The sign of each line is no operator.

@@ -16,7 +16,7 @@ interface ViewProps {
   readonly route: Extract<Route, { readonly page: "session" }>;
 }
 
-/** Shows the views beside the transcript. Their script is loaded when somebody opens the first of them. */
+/** Shows one of the views beside the transcript. The page loads this script for the first of them. */
 export function Page({ session, route: { view, place, query } }: ViewProps): JSX.Element | null {
   switch (view) {
     case "files":
