@@ -77,6 +77,7 @@ const parts: readonly (readonly [name: string, path: string, route: string])[] =
   ["search", "search?q=login", "**/api/v1/search?**"],
   ["usage", "usage", "**/api/v1/usage?**"],
   ["transcript", session, "**/outline*"],
+  ["prompts", session, "**/digest*"],
   ["files", `${session}?v=files`, "**/changed-files*"],
   ["context", `${session}?v=context`, "**/context*"],
   ["calls", `${calls}?v=calls`, "**/calls?*"],
@@ -198,6 +199,7 @@ describe.skipIf(chromiumPath === undefined)(`the look of each screen${skipReason
       await opened.go(path);
       await page.locator(".loading, .bone").first().waitFor();
       found.push(...(await look(page, `${name}-loading`)));
+      await page.setViewportSize({ width: 1280, height: 800 });
       release();
       await page.getByText("The disk is full.").first().waitFor();
       await page.getByRole("button", { name: "Try again" }).first().waitFor();

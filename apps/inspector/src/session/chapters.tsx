@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { count, counted } from "../format.ts";
 import { hrefWith } from "../router.ts";
+import { LoadingRows } from "../ui/states.tsx";
 import { shown } from "../ui/text.ts";
 import { useVirtualList } from "../ui/virtual-list.ts";
 import type { Chapters as ChapterState, PageChapter } from "./use-chapters.ts";
@@ -35,6 +36,8 @@ export function Chapters({ chapters, current, onJump }: ChaptersProps): JSX.Elem
             : counted(all.length, "prompt")}
       </h2>
       <div class="scroll" ref={scroller}>
+        {all.length === 0 && state === "loading" ? <LoadingRows rows={4} /> : null}
+        {chapters.error === null ? null : <Failed error={chapters.error} reload={chapters.reload} />}
         <ol class="chapters" style={{ height: `${list.getTotalSize()}px` }}>
           {list.getVirtualItems().map(({ index, key, start }) => {
             const chapter = all[index];
@@ -67,6 +70,19 @@ export function Chapters({ chapters, current, onJump }: ChaptersProps): JSX.Elem
         </ol>
       </div>
     </>
+  );
+}
+
+type FailedProps = Readonly<Pick<ChapterState, "reload">> & { readonly error: NonNullable<ChapterState["error"]> };
+
+function Failed({ error, reload }: FailedProps): JSX.Element {
+  return (
+    <div class="pad" role="alert">
+      <p class="soft">{shown(error.message)}</p>
+      <button type="button" class="text-button" onClick={reload}>
+        Try again
+      </button>
+    </div>
   );
 }
 

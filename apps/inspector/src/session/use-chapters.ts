@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
-import { getJson, isAbort } from "../api.ts";
+import { type ApiError, getJson, isAbort } from "../api.ts";
 import type { DigestJson } from "../json.ts";
 import type { SessionPlace } from "../router.ts";
+import { errorOf } from "../use-load.ts";
 import { placeQuery, sessionPath } from "./session-outline.ts";
 
 /** A prompt, and what happened until the next one. */
@@ -18,25 +19,31 @@ export interface Chapters {
   readonly list: readonly PageChapter[];
   readonly state: "loading" | "done" | "failed";
   readonly digest: DigestJson | null;
+  readonly error: ApiError | null;
+  readonly reload: () => void;
 }
 
 /** Loads the chapters from the digest, again whenever the session has more records. */
 export function useChapters(place: SessionPlace, lastSeq: number): Chapters {
-  const [chapters, setChapters] = useState<Chapters>({ list: [], state: "loading", digest: null });
+  const [turn, setTurn] = useState(0);
+  const [chapters, setChapters] = useState<Omit<Chapters, "reload">>(none);
   useEffect(() => {
     const stop = new AbortController();
     getJson<DigestJson>(sessionPath(place, "/digest"), placeQuery(place), stop.signal).then(
       (digest) => {
-        if (!stop.signal.aborted) setChapters({ list: chaptersOf(digest), state: "done", digest });
+        if (!stop.signal.aborted) setChapters({ list: chaptersOf(digest), state: "done", digest, error: null });
       },
       (error: unknown) => {
-        if (!isAbort(error) && !stop.signal.aborted) setChapters((known) => ({ ...known, state: "failed" }));
+        if (isAbort(error) || stop.signal.aborted) return;
+        setChapters((known) => ({ ...known, state: "failed", error: errorOf(error) }));
       },
     );
     return () => stop.abort();
-  }, [lastSeq]);
-  return chapters;
+  }, [lastSeq, turn]);
+  return { ...chapters, reload: () => setTurn((at) => at + 1) };
 }
+
+const none: Omit<Chapters, "reload"> = { list: [], state: "loading", digest: null, error: null };
 
 function chaptersOf({ prompts }: DigestJson): readonly PageChapter[] {
   return prompts.map(({ seq, text, tools, errors, files }, index) => {
