@@ -98,7 +98,7 @@ function sectionOf(heading: string, operation: Operation, common: ReadonlySet<st
     .filter((code) => !known.includes(code));
   const answers = Object.entries(responses)
     .filter(([status]) => Number(status) < 400)
-    .map(([status, { description: text, content = {} }]) => `- ${status}: ${text}${shapeOf(content)}`);
+    .map(([status, { description: text, content = {} }]) => answerOf(status, text, shapeOf(content)));
   return [
     `## ${heading}`,
     "",
@@ -109,12 +109,16 @@ function sectionOf(heading: string, operation: Operation, common: ReadonlySet<st
     ...(given.length === 0 ? [] : [parametersLine(shared, own.length), ""]),
     ...(own.length === 0 ? [] : [...own, ""]),
     ...body,
-    // A list right behind another one would belong to it.
-    ...(own.length > 0 || body.length > 2 ? ["Answers:", ""] : []),
-    ...answers,
-    ...(codes.length === 0 ? [] : [`- Problems: ${codes.map((code) => `\`${code}\``).join(", ")}.`]),
+    `Answers: ${answers.join("; ")}.`,
+    ...(codes.length === 0 ? [] : ["", `Problems: ${codes.map((code) => `\`${code}\``).join(", ")}.`]),
     "",
   ].join("\n");
+}
+
+/** The name of a shape needs no sentence beside it that repeats it. */
+function answerOf(status: string, text: string, shape: string): string {
+  const words = text.replace(/\.$/, "");
+  return shape !== "" && !words.includes(".") ? `${status}${shape}` : `${status}: ${words}${shape}`;
 }
 
 function parametersLine(shared: readonly string[], ownCount: number): string {
