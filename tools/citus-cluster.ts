@@ -3,8 +3,8 @@ import { once } from "node:events";
 import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
-import { buildCitus, citusRelease, missingForCitus } from "./citus-build.ts";
 import { unplannedStatements, warnings } from "./citus-log.ts";
+import { citusPrograms, missingForCitus } from "./citus-programs.ts";
 import { type CitusCluster, startCluster } from "../packages/store-postgres/test/citus-nodes.ts";
 import { repositoryRoot } from "./find-files.ts";
 import { skippedPrefix } from "./long-suite.ts";
@@ -13,32 +13,22 @@ import { skippedPrefix } from "./long-suite.ts";
 const mostWarnings = 100;
 
 /**
- * Builds Citus from its sources, starts a coordinator and workers on loopback, runs the cluster suite of the PostgreSQL
- * store on them, and stops them. With `--serve` it prints the URLs instead, and stops the nodes when its input ends.
- * node --conditions=@throughline/source tools/citus-cluster.ts [--sources FOLDER] [--workers 2] [--shards 8] [--serve]
+ * Starts a coordinator and workers of an installed Citus on loopback, runs the cluster suite of the PostgreSQL store on
+ * them, and stops them. With `--serve` it prints the URLs instead, and stops the nodes when its input ends.
+ * node --conditions=@throughline/source tools/citus-cluster.ts [--programs FOLDER] [--workers 2] [--shards 8] [--serve]
  */
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      sources: { type: "string" },
-      prefix: { type: "string" },
+      programs: { type: "string" },
       workers: { type: "string", default: "2" },
       shards: { type: "string", default: "8" },
       serve: { type: "boolean", default: false },
     },
   });
-  const missing = missingForCitus();
+  const binaries = citusPrograms(values.programs);
+  const missing = missingForCitus(binaries);
   if (missing !== null) return skip(missing);
-  const sources = values.sources ?? process.env["THROUGHLINE_CITUS_SOURCES"];
-  const prefix = values.prefix ?? join(repositoryRoot, "node_modules/.cache/throughline", `citus-${citusRelease}`);
-  let binaries: string;
-  try {
-    binaries = buildCitus({ sources, prefix });
-  } catch (error) {
-    // Sources that somebody named must build. Those of the network may be out of reach.
-    if (sources !== undefined) throw error;
-    return skip(`Citus cannot be built here: ${error instanceof Error ? error.message : String(error)}`);
-  }
   const cluster = await startCluster({ binaries, workers: Number(values.workers), shards: Number(values.shards) });
   try {
     if (!values.serve) {

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { missingForCitus } from "./citus-build.ts";
+import { missingForCitus } from "./citus-programs.ts";
 import { adapterSuites } from "./long-suite-adapters.ts";
 import { labSuites } from "./long-suite-lab.ts";
 import { files, type LongSuite, program, tests } from "./long-suite.ts";
@@ -147,7 +147,7 @@ export const longSuites: readonly LongSuite[] = [
   ),
   program(
     "postgres-citus",
-    "Citus built from its sources, and the kit and moves of shards on a coordinator and two workers",
+    "the kit and moves of shards on a coordinator and two workers of Citus",
     "tools/citus-cluster.ts",
     { full: [], quick: [] },
     missingForCitus,
