@@ -57,8 +57,7 @@ export const timesFile: string = join(import.meta.dirname, "../node_modules/.cac
 
 /** The last line of every test run, in the one form that other tools look for. */
 export function closingLine(counts: TestCounts): string {
-  const unstable = (counts.unstable ?? []).length;
-  return `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped${unstable === 0 ? "" : `, ${unstable} unstable`}`;
+  return `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
 }
 
 /** The line that says why tests were skipped, or null when none was. */
