@@ -92,7 +92,8 @@ function ChapterFacts({ chapter: { tools, errors, files } }: { readonly chapter:
   return (
     <small>
       {facts.join(" · ")}
-      {errors > 0 ? <span class="error-text"> {count(errors)} failed</span> : null}
+      {errors > 0 && facts.length > 0 ? " · " : null}
+      {errors > 0 ? <span class="error-text">{count(errors)} failed</span> : null}
     </small>
   );
 }
