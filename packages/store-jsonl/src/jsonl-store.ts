@@ -388,7 +388,7 @@ class JsonlStore implements core.SessionStore {
   #fork(...[ref, target, options]: Parameters<core.ForkFacet["fork"]>): Promise<core.SessionState> {
     return this.#track(async () => {
       this.#life.begin();
-      const forked = { ref: target, sessionId: options.sessionId, atSeq: kit.forkBound(ref, target, options) };
+      const forked = { ref: target, atSeq: kit.forkBound(ref, target, options), sessionId: options.sessionId };
       const agent = this.#agent(ref);
       const row = await forkSession(this.#scope(agent, "disk"), ref, forked);
       await agent.log.flushed();

@@ -93,13 +93,15 @@ describe.skipIf(!isHere)(
     /** Held back where it is written to the log and flushed, and nobody has been told. */
     async function atCommit(fixture: Fixture, end: (pid: number) => Promise<unknown>): Promise<unknown> {
       await nameStandby("nobody");
-      const append = fixture.append(fixture.store).catch((error: unknown) => error);
-      await end(await waiting("wait_event = 'SyncRep'"));
-      const outcome = await append;
-      await observer.end().catch(() => undefined);
-      observer = await connect();
-      await nameStandby("");
-      return outcome;
+      try {
+        const append = fixture.append(fixture.store).catch((error: unknown) => error);
+        await end(await waiting("wait_event = 'SyncRep'"));
+        return await append;
+      } finally {
+        await observer.end().catch(() => undefined);
+        observer = await connect();
+        await nameStandby("");
+      }
     }
 
     /** Held back by a lock on the session's row, before anything was written. */
@@ -164,7 +166,7 @@ describe.skipIf(!isHere)(
             schema,
             migrate: false,
             notify: false,
-            timeoutMs: 1500,
+            timeoutMs: 3000,
             lockTimeoutMs: 400,
             maxConnections: 2,
           });
