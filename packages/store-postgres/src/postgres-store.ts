@@ -28,7 +28,7 @@ import { createPartials } from "./partials-facet.ts";
 import { readRecords, readWindowPage } from "./read-pages.ts";
 import { redactRecords } from "./redact-records.ts";
 import { stateOf } from "./row-values.ts";
-import { createSearch } from "./search-index.ts";
+import { createSearch, dropUnwantedIndex } from "./search-index.ts";
 import { SessionSignals } from "./session-signals.ts";
 import { createWatchHub, watchKey, watchSession, type WatchOptions } from "./watch-session.ts";
 import { saveEntry } from "./save-entry.ts";
@@ -71,6 +71,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly #endPool: () => Promise<void>;
   #lockPool: ConnectionPool | null = null;
   #opening: Promise<void> | null = null;
+  #emptying: Promise<void> | null = null;
 
   constructor(options: CheckedOptions) {
     this.#options = options;
@@ -144,7 +145,7 @@ class PostgresSessionStore implements PostgresStore {
 
   #write<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#during(undefined, async () => {
-      await this.#ready();
+      await this.#readyToWrite();
       return work();
     });
   }
@@ -183,6 +184,7 @@ class PostgresSessionStore implements PostgresStore {
       schema: quoted,
       rows: { coder: kit.createPayloadCoder(codec), isCoded: codec !== undefined },
       tokenOf: (namespace) => (codec === undefined ? null : (word) => codec.searchToken?.(word, namespace) ?? ""),
+      isIndexOff: codec !== undefined && codec.searchToken === undefined,
       plainRows: { coder: kit.createPayloadCoder(undefined), isCoded: false },
       found: { layout: plainLayout, isDistributed: false, appendSql: appendSql(quoted, plainLayout) },
       limits: this.capabilities.limits,
@@ -208,7 +210,7 @@ class PostgresSessionStore implements PostgresStore {
       const request = prepareAppend(drafts, options, { capabilities, ids: this.#ids, clock: this.#clock });
       const kept = { ...request, durability: keptDurability(request.durability) };
       try {
-        await this.#ready(options.signal);
+        await this.#readyToWrite(options.signal);
         this.#life.begin(options.signal);
         const result = await appendRecords(this.#context, ref, kept);
         return result.replayed ? await withStored(this, ref, result, options) : result;
@@ -264,7 +266,7 @@ class PostgresSessionStore implements PostgresStore {
     assertStoreOptions("save", options);
     return this.#during(undefined, async () => {
       const durability = keptDurability(kit.writeDurability(this.capabilities, options.durability));
-      await this.#ready();
+      await this.#readyToWrite();
       return saveEntry(this.#context, ref, entry, { ...options, durability });
     });
   }
@@ -280,7 +282,7 @@ class PostgresSessionStore implements PostgresStore {
   async move(ref: core.SessionRef, action: core.MoveAction): Promise<core.SessionState> {
     kit.assertMoveAction(action);
     return this.#during(undefined, async () => {
-      await this.#ready();
+      await this.#readyToWrite();
       return moveSession(this.#context, ref, action);
     });
   }
@@ -288,7 +290,7 @@ class PostgresSessionStore implements PostgresStore {
   async remove(ref: core.SessionRef, options: core.RemoveOptions = {}): Promise<void> {
     assertStoreOptions("remove", options);
     return this.#during(undefined, async () => {
-      await this.#ready();
+      await this.#readyToWrite();
       return removeSession(this.#context, ref, options);
     });
   }
@@ -296,7 +298,7 @@ class PostgresSessionStore implements PostgresStore {
   async redact(ref: core.SessionRef, ids: readonly string[], options: core.RedactOptions): Promise<core.RedactResult> {
     kit.assertRedaction(ids, options);
     return this.#during(undefined, async () => {
-      await this.#ready();
+      await this.#readyToWrite();
       return redactRecords(this.#context, ref, ids, options);
     });
   }
@@ -328,6 +330,17 @@ class PostgresSessionStore implements PostgresStore {
       this.#life.begin(signal);
       throw error;
     });
+  }
+
+  /** Also empties the index, at the first write, where nothing may be in it. */
+  async #readyToWrite(signal?: AbortSignal): Promise<void> {
+    await this.#ready(signal);
+    if (!this.#context.isIndexOff) return;
+    this.#emptying ??= dropUnwantedIndex(this.#context).catch((error: unknown) => {
+      this.#emptying = null;
+      throw error;
+    });
+    await this.#emptying;
   }
 
   #open(): Promise<void> {

@@ -23,6 +23,8 @@ export interface StoreContext {
   readonly plainRows: RowCoder;
   /** Returns the tokens that the index has in place of the words of a namespace; null for words. */
   tokenOf(namespace: string): SearchToken | null;
+  /** States whether the codec gives no tokens. Then nothing may be in the index. */
+  readonly isIndexOff: boolean;
   /** Is filled when the schema is open. */
   readonly found: FoundSchema;
   readonly limits: StoreLimits;
