@@ -58,6 +58,7 @@ export function createAgentScope(store: SessionStore, options: AgentScopeOptions
       ? {}
       : {
           fork: {
+            ...(fork.recodesOnPurge === undefined ? {} : { recodesOnPurge: fork.recodesOnPurge }),
             fork: async (ref, target, given) => fork.fork(inScope(ref), inScope(target), given),
             ...(fork.sharers === undefined
               ? {}

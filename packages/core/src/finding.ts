@@ -147,7 +147,8 @@ const table = {
   SELF_PARENT: { severity: "warning", remedy: "The record is attached to the one before it." },
   SESSION_ERASED: {
     severity: "info",
-    remedy: "Nothing to do: its key was destroyed on purpose. `throughline delete KEY --purge` removes what is left.",
+    remedy:
+      "Nothing to do: its key was destroyed on purpose. `throughline delete KEY --purge --yes` removes what is left.",
   },
   SESSION_UNINDEXED: { severity: "info", remedy: "The session goes by a key made from its id; rename it if you like." },
   SESSION_FILE_MISSING: {

@@ -169,6 +169,7 @@ describe("a store scoped to one agent", () => {
       search: { search: (query: unknown) => (asked.push(query), pages()), lag: () => Promise.resolve(0) },
       watch: { watch: (ref: unknown) => (asked.push(ref), pages()) },
       fork: {
+        recodesOnPurge: true,
         fork: (ref: SessionRef) => (asked.push(ref), store.load(ref)),
         sharers: (ref: SessionRef) => (asked.push(ref), Promise.resolve([])),
       },
@@ -181,6 +182,8 @@ describe("a store scoped to one agent", () => {
       expect(hasErrorCode(failure, "KEY_AGENT_MISMATCH"), String(failure)).toBe(true);
     }
     expect(asked).toEqual([]);
+    // An erasure asks for it before it keeps forks.
+    expect(scope.fork?.recodesOnPurge).toBe(true);
     if (facet === "search") {
       await Array.fromAsync(scope.search?.search({ text: "x" }) ?? []);
       expect(asked).toEqual([{ text: "x", agentId: "main", namespace: "" }]);
