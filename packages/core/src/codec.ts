@@ -28,11 +28,15 @@ export interface PayloadCodec {
   readonly name: string;
   /** Returns the bytes to keep, which must be bound to `context`. */
   encode(plain: Uint8Array, context: CodecContext): Uint8Array;
-  /** Returns the original bytes. Throws when the bytes were not encoded with this context. */
+  /**
+   * Returns the original bytes. Throws when the bytes were not encoded with this context. An error with the code
+   * PAYLOAD_ALTERED or KEY_DESTROYED means that the bytes never decode: a search skips their record, and fails otherwise.
+   */
   decode(coded: Uint8Array, context: CodecContext): Uint8Array;
   /**
    * Returns what an index has in place of a word: letters from a to z and digits, the same for equal words of a
-   * namespace. A store with a codec has an index of words only with this function.
+   * namespace. A store with a codec has an index of words only with this function. A search makes no key for a namespace
+   * that has none: it returns a token that no index has.
    */
-  searchToken?(word: string, namespace: string): string;
+  searchToken?(word: string, namespace: string, purpose?: "index" | "search"): string;
 }

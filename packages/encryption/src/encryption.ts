@@ -109,13 +109,13 @@ interface Writer {
 
 export class KeyringEncryption implements Encryption {
   readonly name: string;
-  declare readonly searchToken?: (word: string, namespace: string) => string;
+  declare readonly searchToken?: NonNullable<PayloadCodec["searchToken"]>;
   /** For `eraseSessions`. */
   readonly keyring: Keyring;
   readonly scope: KeyScope;
   readonly #clock: Clock;
-  readonly #writers = new RecentMap<Writer>(keysInMemory);
-  readonly #readers = new RecentMap<Buffer>(keysInMemory);
+  readonly #writers = new RecentMap<Writer>(keysInMemory, ({ key }) => key.fill(0));
+  readonly #readers = new RecentMap<Buffer>(keysInMemory, (key) => key.fill(0));
   readonly #tokens = new SearchTokens();
   #lookedAtMs: number;
   #isClosed = false;
@@ -124,7 +124,7 @@ export class KeyringEncryption implements Encryption {
     keyring: Keyring,
     { scope, clock, search }: { readonly scope: KeyScope; readonly clock: Clock; readonly search: SearchSetting },
   ) {
-    if (search === "words") this.searchToken = (word, namespace) => this.#tokenOf(word, namespace);
+    if (search === "words") this.searchToken = (word, namespace, purpose) => this.#tokenOf(word, namespace, purpose);
     this.keyring = keyring;
     this.scope = scope;
     this.#clock = clock;
@@ -157,9 +157,13 @@ export class KeyringEncryption implements Encryption {
     throw refused("PAYLOAD_ALTERED", "The payload was changed, or it was moved here from another place.", { part, id });
   }
 
-  #tokenOf(word: string, namespace: string): string {
+  #tokenOf(word: string, namespace: string, purpose: "index" | "search" = "index"): string {
     this.#notice();
-    return this.#tokens.tokenOf(word, namespace, () => this.keyring.keyOf(indexPlace(namespace)).secret);
+    const place = indexPlace(namespace);
+    const { keyring } = this;
+    return this.#tokens.tokenOf(word, namespace, () =>
+      purpose === "search" ? (keyring.foundKey(place)?.secret ?? null) : keyring.keyOf(place).secret,
+    );
   }
 
   status(): KeyringStatus {
@@ -291,8 +295,6 @@ export class KeyringEncryption implements Encryption {
   }
 
   #forget(): void {
-    for (const { key } of this.#writers.values()) key.fill(0);
-    for (const key of this.#readers.values()) key.fill(0);
     this.#tokens.forget();
     this.#writers.clear();
     this.#readers.clear();

@@ -40,6 +40,9 @@ const proofKeyNumber = 0;
 /** Takes the place of the session for the key of an index of words. No agent is named "", so it is no session's place. */
 const indexName = "search index";
 
+/** A key of an index decrypts nothing, so no count has it. Once it is destroyed, its row has no agent. */
+const isOfIndex = `(coalesce(agent_id, '') = '' AND coalesce(session_id, '') = '${indexName}')`;
+
 /** Returns the place of the key that makes the tokens of a namespace. */
 export function indexPlace(namespace: string): KeyPlace {
   return { namespace, agentId: "", sessionId: indexName };
@@ -95,6 +98,14 @@ export class Keyring {
     );
   }
 
+  /**
+   * Returns the key of a place, or null when it has none.
+   * @throws {ThroughlineError} KEYRING_IO, KEYRING_DAMAGED, MAIN_KEY_WRONG after a rotation by another process
+   */
+  foundKey(place: KeyPlace): DataKey | null {
+    return withKeyringErrors(this.path, () => this.#found(place));
+  }
+
   /** @throws {ThroughlineError} KEY_MISSING, KEY_DESTROYED, KEYRING_DAMAGED, KEYRING_IO, MAIN_KEY_WRONG */
   secretOf(id: Uint8Array): Buffer {
     const row = withKeyringErrors(this.path, () =>
@@ -130,8 +141,8 @@ export class Keyring {
           // The row keeps its length, so its bytes are overwritten where they are.
           this.#run(`UPDATE secrets SET wrapped = zeroblob(${wrappedBytes}) WHERE number = ?`, number);
           this.#run(
-            `UPDATE data_keys SET namespace = NULL, agent_id = NULL, session_id = NULL, destroyed_at_ms = ?, reason = ?
-             WHERE id = ?`,
+            `UPDATE data_keys SET namespace = NULL, agent_id = NULL, destroyed_at_ms = ?, reason = ?,
+               session_id = CASE WHEN ${isOfIndex} THEN session_id END WHERE id = ?`,
             atMs,
             reason,
             id,
@@ -170,8 +181,8 @@ export class Keyring {
   counts(): KeyCounts {
     const row = withKeyringErrors(this.path, () =>
       this.#one(
-        `SELECT count(*) FILTER (WHERE destroyed_at_ms IS NULL AND session_id <> '${indexName}') AS keys,
-           count(destroyed_at_ms) AS destroyed FROM data_keys`,
+        `SELECT count(*) FILTER (WHERE destroyed_at_ms IS NULL) AS keys, count(destroyed_at_ms) AS destroyed
+           FROM data_keys WHERE NOT ${isOfIndex}`,
       ),
     );
     return { keys: Number(row?.["keys"]), destroyed: Number(row?.["destroyed"]) };

@@ -6,8 +6,12 @@ const alphabet = "abcdefghijklmnopqrstuvwxyz234567";
 /** Holds 50 bits. Two words with one token cost a look at a text, because a search compares the words in the text itself. */
 const tokenLength = 10;
 
-const wordsInMemory = 16_384;
-const namespacesInMemory = 8;
+/** No token has this digit, so no index has this token. */
+const tokenWithoutKey = "0";
+
+/** Twice this many words of each namespace are kept. */
+const wordsInMemory = 2048;
+const namespacesInMemory = 64;
 
 interface IndexWords {
   readonly key: Buffer;
@@ -49,17 +53,19 @@ export function searchTokenOf(word: string, key: Uint8Array): string {
 
 /** Computes the tokens of an index of words, and keeps those that were used last. */
 export class SearchTokens {
-  readonly #namespaces = new RecentMap<IndexWords>(namespacesInMemory);
+  readonly #namespaces = new RecentMap<IndexWords>(namespacesInMemory, ({ key }) => key.fill(0));
 
-  /** @param findKey returns the index key of the namespace */
-  tokenOf(word: string, namespace: string, findKey: () => Buffer): string {
-    const { key, tokens } =
-      this.#namespaces.get(namespace) ?? this.#namespaces.set(namespace, { key: findKey(), tokens: new WordTokens() });
-    return tokens.of(word, () => searchTokenOf(word, key));
+  /** @param findKey returns the index key of the namespace, or null for a search of a namespace without one */
+  tokenOf(word: string, namespace: string, findKey: () => Buffer | null): string {
+    const words = this.#namespaces.get(namespace) ?? this.#made(namespace, findKey());
+    return words === null ? tokenWithoutKey : words.tokens.of(word, () => searchTokenOf(word, words.key));
+  }
+
+  #made(namespace: string, key: Buffer | null): IndexWords | null {
+    return key === null ? null : this.#namespaces.set(namespace, { key, tokens: new WordTokens() });
   }
 
   forget(): void {
-    for (const { key } of this.#namespaces.values()) key.fill(0);
     this.#namespaces.clear();
   }
 }

@@ -146,10 +146,16 @@ describe("a token of the index", () => {
     );
     expect(new Set(tokens).size).toBe(6);
     expect(codec.status().keys).toBe(0);
+    expect(new Set(["quokka", "emu"].map((word) => codec.searchToken?.(word, "misspelled", "search")))).toEqual(
+      new Set(["0"]),
+    );
     const before = codec.searchToken?.("quokka", "other");
+    expect(codec.searchToken?.("quokka", "other", "search")).toBe(before);
     const { recoveryKey } = await codec.rotateMainKey({ key: Buffer.alloc(32, 8) });
     expect((await opened(keyring, { recoveryKey })).searchToken?.("quokka", "other")).toBe(before);
+    expect((await codec.destroyKeys({ namespace: "misspelled" }, "asked for")).keyIds.length).toBe(0);
     expect((await codec.destroyKeys({ namespace: "other" }, "asked for")).keyIds.length).toBe(1);
+    expect(codec.status()).toMatchObject({ keys: 0, destroyedKeys: 0 });
     expect(codec.searchToken?.("quokka", "other")).not.toBe(before);
     expect(codec.searchToken?.("quokka", "")).toBe(tokens[0]);
     const silent = await openEncryption({ keyring, mainKey: { recoveryKey }, search: "off" });

@@ -1,4 +1,4 @@
-import type { CodecContext } from "@throughline/core/internal";
+import { type CodecContext, refused } from "@throughline/core/internal";
 import type { PayloadCodec } from "@throughline/core";
 
 /**
@@ -19,7 +19,7 @@ export function createXorCodec(): PayloadCodec {
     decode: (coded, context) => {
       const seed = seedOf(context);
       if (!tagOf(seed).every((byte, index) => coded[index] === byte))
-        throw new Error("the payload belongs to another place");
+        throw refused("PAYLOAD_ALTERED", "The payload belongs to another place.");
       return xor(coded.subarray(tagBytes), seed);
     },
     searchToken: (word, namespace) =>

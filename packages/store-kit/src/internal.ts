@@ -26,7 +26,13 @@ export {
   sealJson,
 } from "./partial-reply.ts";
 export type { KeptPartial } from "./partial-reply.ts";
-export { createPayloadCoder, isErasedPayload, isLostPayload } from "./payload-coder.ts";
+export {
+  codecTokens,
+  createPayloadCoder,
+  isErasedPayload,
+  isLostPayload,
+  isUndecodedPayload,
+} from "./payload-coder.ts";
 export type { PayloadCoder, PayloadOwner } from "./payload-coder.ts";
 export { assertBatchSize, patchedWithin, planAppend, prepareAppend, writeDurability } from "./plan-append.ts";
 export type { AppendPlan, AppendRequest } from "./plan-append.ts";

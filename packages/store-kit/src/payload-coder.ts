@@ -1,4 +1,4 @@
-import type { CodecContext } from "@throughline/core/internal";
+import type { CodecContext, SearchToken } from "@throughline/core/internal";
 import type { ErrorCode, PayloadCodec, SessionRef } from "@throughline/core";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 
@@ -28,12 +28,20 @@ export interface PayloadCoder {
   decode(coded: Uint8Array, owner: PayloadOwner): Uint8Array;
 }
 
-/** These say that the keyring cannot be used now, and nothing of a payload. */
-const passing: ReadonlySet<unknown> = new Set<ErrorCode>(["KEYRING_IO", "MAIN_KEY_WRONG", "STORE_CLOSED"]);
+/** These say that a payload does not decode with any keyring, now or later. */
+const lasting: ReadonlySet<unknown> = new Set<ErrorCode>(["KEY_DESTROYED", "PAYLOAD_ALTERED"]);
 
-/** Returns whether a payload does not decode, now or later: it was altered, or its key was destroyed. */
+/** Returns whether a codec does not decode a payload now. Another copy of the keyring may decode it. */
+export function isUndecodedPayload(error: unknown): boolean {
+  return hasErrorCode(error, "CODEC_FAILED");
+}
+
+/**
+ * Returns whether a payload never decodes again: it was altered, or its key was destroyed. A codec that gives no such
+ * reason may decode it later, for example with the right copy of its keyring.
+ */
 export function isLostPayload(error: unknown): boolean {
-  return hasErrorCode(error, "CODEC_FAILED") && !passing.has(error.details["reason"]);
+  return hasErrorCode(error, "CODEC_FAILED") && lasting.has(error.details["reason"]);
 }
 
 /** Returns whether a payload does not decode because its key was destroyed on purpose, which is no damage. */
@@ -56,15 +64,7 @@ export function createPayloadCoder(codec: PayloadCodec | undefined): PayloadCode
       const { namespace, agentId } = ref;
       return Uint8Array.from(codec[direction](bytes, { namespace, agentId, sessionId, id, part }));
     } catch (cause) {
-      const said = ThroughlineError.isInstance(cause) ? cause : null;
-      const message = `The codec ${codec.name} could not ${direction} the ${part} of ${id}.`;
-      throw new ThroughlineError("CODEC_FAILED", said === null ? message : `${message} ${said.message}`, {
-        outcome: "not-applied",
-        details: { codec: codec.name, part, id, ...(said === null ? {} : { ...said.details, reason: said.code }) },
-        remedy: said?.remedy,
-        retryable: said?.retryable,
-        cause,
-      });
+      throw codecFailed(codec, `could not ${direction} the ${part} of ${id}`, { part, id }, cause);
     }
   };
   return {
@@ -72,4 +72,39 @@ export function createPayloadCoder(codec: PayloadCodec | undefined): PayloadCode
       run("encode", typeof plain === "string" ? Buffer.from(plain) : Uint8Array.from(plain), owner),
     decode: (coded, owner) => run("decode", Uint8Array.from(coded), owner),
   };
+}
+
+/** Returns the tokens that an index of a namespace has in place of words. @throws {ThroughlineError} CODEC_FAILED */
+export function codecTokens(codec: PayloadCodec, namespace: string, purpose: "index" | "search"): SearchToken {
+  return (word) => {
+    const token = tokenOf(codec, word, namespace, purpose);
+    // Another sign would end the token in an index, or be a sign of a query.
+    if (/^[a-z0-9]+$/.test(token)) return token;
+    throw codecFailed(codec, "gave a token of other signs than a to z and digits", { namespace });
+  };
+}
+
+function tokenOf(codec: PayloadCodec, word: string, namespace: string, purpose: "index" | "search"): string {
+  try {
+    return codec.searchToken?.(word, namespace, purpose) ?? "";
+  } catch (cause) {
+    throw codecFailed(codec, "could not make a token of a word", { namespace }, cause);
+  }
+}
+
+function codecFailed(
+  { name }: PayloadCodec,
+  what: string,
+  details: Readonly<Record<string, string>>,
+  cause?: unknown,
+): ThroughlineError {
+  const said = ThroughlineError.isInstance(cause) ? cause : null;
+  const message = `The codec ${name} ${what}.`;
+  return new ThroughlineError("CODEC_FAILED", said === null ? message : `${message} ${said.message}`, {
+    outcome: "not-applied",
+    details: { codec: name, ...details, ...(said === null ? {} : { ...said.details, reason: said.code }) },
+    remedy: said?.remedy,
+    retryable: said?.retryable,
+    cause,
+  });
 }

@@ -6,9 +6,11 @@ import {
   type LinkedRecord,
   linkRecords,
   prepareDrafts,
+  refused,
   systemClock,
   systemRecordIds,
 } from "@throughline/core/internal";
+import { codecTokens } from "../src/payload-coder.ts";
 import { createRowCoder } from "../src/row-coder.ts";
 import { readPages } from "@throughline/store-kit";
 import { type PageRange, pageRows } from "../src/read-pages.ts";
@@ -169,4 +171,22 @@ describe("pages", () => {
       await expect(read({ [bound]: Number.NaN })).rejects.toMatchObject({ code: "INPUT_INVALID" });
     }
   });
+});
+
+it("a codec gives tokens of letters and digits, and fails as CODEC_FAILED otherwise", () => {
+  const tokenOf = (searchToken: NonNullable<PayloadCodec["searchToken"]>): string =>
+    codecTokens({ ...codec, searchToken }, "n", "search")("secret");
+  expect(tokenOf((word, namespace, purpose) => `${word}${namespace}${purpose}`)).toBe("secretnsearch");
+  const failing = [
+    () => "",
+    () => "a b",
+    () => "A",
+    () => {
+      throw refused("KEYRING_IO", "The disk is gone.");
+    },
+  ];
+  for (const each of failing)
+    expect(() => tokenOf(each)).toThrow(
+      expect.objectContaining({ code: "CODEC_FAILED", message: expect.not.stringContaining("secret") }),
+    );
 });

@@ -183,7 +183,7 @@ class PostgresSessionStore implements PostgresStore {
       pool,
       schema: quoted,
       rows: { coder: kit.createPayloadCoder(codec), isCoded: codec !== undefined },
-      tokenOf: (namespace) => (codec === undefined ? null : (word) => codec.searchToken?.(word, namespace) ?? ""),
+      tokenOf: (namespace, purpose) => (codec === undefined ? null : kit.codecTokens(codec, namespace, purpose)),
       isIndexOff: codec !== undefined && codec.searchToken === undefined,
       plainRows: { coder: kit.createPayloadCoder(undefined), isCoded: false },
       found: { layout: plainLayout, isDistributed: false, appendSql: appendSql(quoted, plainLayout) },

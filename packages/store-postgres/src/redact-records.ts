@@ -221,7 +221,9 @@ async function redactRow(context: StoreContext, run: RunStatement, redaction: Re
   );
   if (erased !== undefined) {
     await noteErasedWords(context, run);
-    const documents = context.isIndexOff ? [] : documentOf(record, { seq, crc }, context.tokenOf(ref.namespace));
+    const documents = context.isIndexOff
+      ? []
+      : documentOf(record, { seq, crc }, context.tokenOf(ref.namespace, "index"));
     if (documents.length > 0) await insertDocuments(context, run, { sessionNo, documents, tenant });
   }
   if (fileIdsOf(stored.record).length > 0)

@@ -57,7 +57,7 @@ export function searchParts(
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   const filters: string[] = [];
-  const token = tokenOf(scope.namespace);
+  const token = tokenOf(scope.namespace, "search");
   const columns = sessionColumns(token !== null);
   for (const label of queriesOfLabels(scope, token)) filters.push(holds(bind(label)));
   if (role !== undefined && token === null) filters.push(`d.role = ${bind(role)}`);

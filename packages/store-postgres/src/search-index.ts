@@ -190,7 +190,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
     { isRead: true },
   );
   const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
-  const token = context.tokenOf(ref.namespace);
+  const token = context.tokenOf(ref.namespace, "index");
   const documents = rows.flatMap((row) => documentOf(wholeRecordOf(context.rows, ref, row)?.record, row, token));
   await context.pool.transaction(async (run) => {
     // The lock orders this transaction against a redaction or purge. An earlier one is visible here, and a later one

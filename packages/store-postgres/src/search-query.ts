@@ -72,7 +72,7 @@ function indexedPlan(
   { tokenOf }: StoreContext,
   { plan, namespace }: SearchScope,
 ): { readonly plan: SearchPlan; readonly isWhole: boolean } {
-  const token = tokenOf(namespace);
+  const token = tokenOf(namespace, "search");
   return token === null ? { plan, isWhole: true } : tokenPlan(plan, token);
 }
 

@@ -22,7 +22,7 @@ export interface StoreContext {
   /** Encodes without the codec, because limits apply to plain sizes. */
   readonly plainRows: RowCoder;
   /** Returns the tokens that the index has in place of the words of a namespace; null for words. */
-  tokenOf(namespace: string): SearchToken | null;
+  tokenOf(namespace: string, purpose: "index" | "search"): SearchToken | null;
   /** States whether the codec gives no tokens. Then nothing may be in the index. */
   readonly isIndexOff: boolean;
   /** Is filled when the schema is open. */

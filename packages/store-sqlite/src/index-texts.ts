@@ -7,7 +7,7 @@ import {
   tokenList,
   toolWord,
 } from "@throughline/core/internal";
-import { isLostPayload, type RowCoder } from "@throughline/store-kit/internal";
+import { codecTokens, isLostPayload, isUndecodedPayload, type RowCoder } from "@throughline/store-kit/internal";
 import type Database from "better-sqlite3";
 import type { Connection } from "./connection.ts";
 import { recordOf, rowOf } from "./record-rows.ts";
@@ -36,7 +36,7 @@ export interface IndexedRecord {
 export interface IndexTexts {
   next(connection: Connection, afterRecord: number): IndexedRecord | undefined;
   ofSpan(connection: Connection, session: Session, fromSeq: number, toSeq: number): readonly IndexedRecord[];
-  /** Returns the tokens of a namespace; null where the index holds words. */
+  /** Returns the tokens of a namespace for a search; null where the index holds words. */
   tokenOf(namespace: string): SearchToken | null;
   /** States whether the codec gives no tokens. Then nothing may be in the index. */
   readonly isOff: boolean;
@@ -125,19 +125,24 @@ class CodedTexts implements IndexTexts {
 
   next(connection: Connection, afterRecord: number): IndexedRecord | undefined {
     const place = this.#statements(connection).next.get(afterRecord);
-    return place === undefined ? undefined : this.#read(connection, place);
+    return place === undefined ? undefined : this.#read(connection, place, isLostPayload);
   }
 
+  /** A record that does not decode now counts as lost, because the index is emptied for it, and filled again later. */
   ofSpan(connection: Connection, session: Session, fromSeq: number, toSeq: number): readonly IndexedRecord[] {
     const places = this.#statements(connection).ofSpan.all(session, fromSeq, toSeq);
-    return places.map((place) => this.#read(connection, place));
+    return places.map((place) => this.#read(connection, place, isUndecodedPayload));
   }
 
   tokenOf(namespace: string): SearchToken {
-    return (word) => this.#codec.searchToken?.(word, namespace) ?? "";
+    return codecTokens(this.#codec, namespace, "search");
   }
 
-  #read(connection: Connection, { record, session, seq }: RecordPlace): IndexedRecord {
+  #read(
+    connection: Connection,
+    { record, session, seq }: RecordPlace,
+    isLost: (error: unknown) => boolean,
+  ): IndexedRecord {
     const lost = { record, size: 0, document: "lost" } as const;
     if (this.isOff) return lost;
     const owner = this.#statements(connection).owner.get(session);
@@ -146,10 +151,10 @@ class CodedTexts implements IndexTexts {
     const place = keptPlaceOf(owner);
     try {
       const stored = recordOf(this.#rows, place, rowOf(connection.statements, session, row), "record");
-      const document = documentOf(record, stored.record, this.tokenOf(place.ref.namespace));
+      const document = documentOf(record, stored.record, codecTokens(this.#codec, place.ref.namespace, "index"));
       return { record, size: stored.bytes, document };
     } catch (error) {
-      if (hasErrorCode(error, "STORE_CORRUPT") || isLostPayload(error)) return lost;
+      if (hasErrorCode(error, "STORE_CORRUPT") || isLost(error)) return lost;
       throw error;
     }
   }

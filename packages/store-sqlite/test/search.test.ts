@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import Database from "better-sqlite3";
-import type { SearchQuery, SessionStore } from "@throughline/core";
-import { systemClock } from "@throughline/core/internal";
+import type { PayloadCodec, SearchQuery, SessionStore } from "@throughline/core";
+import { refused, systemClock } from "@throughline/core/internal";
 import { createSqliteStore, restoreSqliteBackup } from "@throughline/store-sqlite";
 import { createXorCodec } from "@throughline/store-conformance";
 import { describe, expect, it } from "vitest";
@@ -338,5 +338,33 @@ describe("the full-text index", () => {
     expect(wordsIn(`${path}.backup`)).toBe(0);
     await using backup = createSqliteStore({ path: `${path}.backup`, codec });
     expect(await found(backup, "zebra", { limit: 50 })).toHaveLength(21);
+  });
+
+  it("skips no record that another copy of the keyring decodes, and those of a destroyed key", async () => {
+    const path = join(testFolder(), "store.db");
+    const codec = createXorCodec();
+    const failing = (code: "KEY_MISSING" | "KEY_DESTROYED"): PayloadCodec => ({
+      ...codec,
+      decode: (coded, context) => {
+        if (context.sessionId === "session-b" && context.part === "record") throw refused(code, "The test says so.");
+        return codec.decode(coded, context);
+      },
+    });
+    {
+      await using store = createSqliteStore({ path, codec, searchFill: "on-demand" });
+      for (const name of ["a", "b", "c"]) await store.append(await createSession(store, name), [say("zebra")]);
+    }
+    {
+      await using store = createSqliteStore({ path, codec: failing("KEY_MISSING"), searchFill: "on-demand" });
+      const refusal = { code: "CODEC_FAILED", details: { reason: "KEY_MISSING" } };
+      await expect(found(store, "zebra")).rejects.toMatchObject(refusal);
+    }
+    {
+      await using store = createSqliteStore({ path, codec, searchFill: "on-demand" });
+      expect(await found(store, "zebra")).toHaveLength(3);
+      await store.search?.rebuild?.();
+    }
+    await using store = createSqliteStore({ path, codec: failing("KEY_DESTROYED"), searchFill: "on-demand" });
+    expect(await found(store, "zebra")).toEqual(["session-a/1", "session-c/1"]);
   });
 });

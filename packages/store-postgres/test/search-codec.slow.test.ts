@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { PayloadCodec } from "@throughline/core";
+import { refused } from "@throughline/core/internal";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import { describe, expect, inject, it } from "vitest";
 import { newSchema, withClient } from "./store-under-test.ts";
@@ -21,9 +22,9 @@ async function found(store: PostgresStore, text: string): Promise<readonly numbe
 }
 
 describe.skipIf(url === "")(
-  `a codec that gives no tokens any more${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
+  `an index of words under a codec${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
   () => {
-    it("empties the index at the first write, masks records, and can be turned on again", async () => {
+    it("is emptied, when the codec gives no tokens any more, at the first write, and filled again with tokens", async () => {
       const schema = newSchema();
       await using before = createPostgresStore({ url, schema, codec: words, partitions: 2 });
       await before.save(ref, { sessionId: "one" }, { ifRevision: null });
@@ -50,6 +51,21 @@ describe.skipIf(url === "")(
       await without.redact(ref, ids.slice(1, 2), { texts: ["secret"], reason: "asked" });
       expect(await found(before, "pills")).toEqual([]);
       expect(await found(before, "fever")).toEqual([1]);
+    });
+
+    it("skips no record that another copy of the keyring decodes", async () => {
+      const schema = newSchema();
+      await using store = createPostgresStore({ url, schema, codec: words, partitions: 2 });
+      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      await store.append(ref, [{ type: "message", message: { role: "user", content: "the fever" } }]);
+      const decode: PayloadCodec["decode"] = (coded, { part }) => {
+        if (part === "record") throw refused("KEY_MISSING", "The test says so.");
+        return inverted(coded);
+      };
+      await using old = createPostgresStore({ url, schema, codec: { ...words, decode } });
+      const refusal = { code: "CODEC_FAILED", details: { reason: "KEY_MISSING" } };
+      await expect(found(old, "fever")).rejects.toMatchObject(refusal);
+      expect(await found(store, "fever")).toEqual([1]);
     });
   },
 );
