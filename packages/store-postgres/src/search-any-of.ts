@@ -166,6 +166,7 @@ export function candidatesOfAny(
   { isLimited }: StemSearch,
 ): Candidates {
   return {
+    isEveryRecord: false,
     sql: (parts) => (isLimited || parts.isNarrow ? byScan(context, parts, stems) : byIndex(context, parts, stems)),
     order: { rank: "bigint", at_ms: "bigint", session_no: "bigint", seq: "bigint" },
   };

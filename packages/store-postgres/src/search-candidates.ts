@@ -37,6 +37,8 @@ export interface Candidates {
   sql(parts: SearchParts): string;
   /** Lists the columns that sort the candidates, all descending, with their types. */
   readonly order: Readonly<Record<string, string>>;
+  /** States whether all records are candidates, in the order of their primary key. */
+  readonly isEveryRecord: boolean;
 }
 
 /** Returns false for filters that no column can hold, because no session passes them. */
@@ -114,12 +116,15 @@ export function holds(query: string): string {
 
 /** Finds the records with every word, the ones with the best rank of PostgreSQL first. */
 export function candidatesOfAll({ schema, found: { layout } }: StoreContext, plan: SearchPlan): Candidates {
+  // Under a codec nothing may be left of a query. Its records are then found in their texts. Those of the session that
+  // was created last come first.
+  const isEveryRecord = plan.clauses.length === 0;
   return {
-    sql({ bind, filters }) {
-      // Under a codec nothing may be left of a query. Its records are then found in their texts, the newest first.
-      if (plan.clauses.length === 0)
+    isEveryRecord,
+    sql({ bind, filters, isNarrow, own }) {
+      if (isEveryRecord)
         return `SELECT ${layout.first("d.tenant")}d.session_no, d.seq, 0::real AS rank
-  FROM ${schema}.search_documents d WHERE ${["true", ...filters].join(" AND ")}`;
+  FROM ${isNarrow ? own() : `${schema}.search_documents`} d WHERE ${["true", ...filters].join(" AND ")}`;
       const words = bind(queryOfAll(plan));
       return `SELECT ${layout.first("d.tenant")}d.session_no, d.seq, ts_rank(d.words, ${words}::tsquery, 1) AS rank
   FROM ${schema}.search_documents d WHERE ${[holds(words), ...filters].join(" AND ")}`;
@@ -137,49 +142,97 @@ export function candidatesOfAll({ schema, found: { layout } }: StoreContext, pla
 export function pageStatement(
   { schema }: StoreContext,
   parts: SearchParts,
-  { sql: candidates, order }: Candidates,
-  page: { readonly size: number; readonly after: readonly unknown[] | null },
+  candidates: Candidates,
+  page: CandidatePage,
 ): Statement {
-  const { bind, layout, sharer, values } = parts;
-  const found = candidates(parts);
-  const types = { ...order, ...(layout.name === "plain" ? {} : { tenant: "bigint" }) };
-  const sorted = (row: string): readonly string[] => Object.keys(types).map((column) => `${row}.${column}`);
-  const descending = (row: string): string =>
-    sorted(row)
-      .map((column) => `${column} DESC`)
-      .join(", ");
-  const place = Object.values(types).map(
-    (type, index) => `${page.after === null ? "" : bind(page.after[index])}::${type}`,
-  );
-  const behind = page.after === null ? "" : `WHERE (${sorted("c").join(", ")}) < (${place.join(", ")})`;
-  const hits = `SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, s.base_id`;
-  const limit = bind(page.size);
-  // Citus collects a step of several nodes at one of them, and cannot join the result with their tables. It sends the
-  // whole statement to each node if it is one query.
-  const [steps, from, end] = parts.isSpread
-    ? [
-        "",
-        `(${hits} FROM (SELECT * FROM (${found}) c ${behind}) d CROSS JOIN LATERAL (${sharer()}) s) h`,
-        ` LIMIT ${limit}`,
-      ]
-    : [
-        `WITH c AS MATERIALIZED (
+  const { layout, values } = parts;
+  const found = candidates.sql(parts);
+  const types = { ...candidates.order, ...(layout.name === "plain" ? {} : { tenant: "bigint" }) };
+  const steps = parts.isSpread ? spreadSteps : candidates.isEveryRecord ? everyRecordSteps : rankedSteps;
+  const { first, from, end, join } = steps(parts, { found, types, page });
+  const sql = `
+${first}
+SELECT h.*, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
+  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
+FROM ${from} ${join("h.session_id IS NOT NULL", `(SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r`)}
+ORDER BY ${descending("h", types)}${end}`;
+  return { sql, values };
+}
+
+interface CandidatePage {
+  readonly size: number;
+  readonly after: readonly unknown[] | null;
+}
+
+interface StepParts {
+  readonly found: string;
+  /** Holds the types of the columns that sort. */
+  readonly types: Readonly<Record<string, string>>;
+  readonly page: CandidatePage;
+}
+
+/** Holds the steps that find one page of candidates with their sessions, as parts of a statement. */
+interface Steps {
+  readonly first: string;
+  readonly from: string;
+  readonly end: string;
+  join(condition: string, table: string): string;
+}
+
+const hits = `SELECT d.*, s.namespace, s.agent_id, s.key, s.archive_id, s.session_id, s.base_id`;
+const crossJoin: Steps["join"] = (_condition, table) => `CROSS JOIN LATERAL ${table}`;
+
+function descending(row: string, types: StepParts["types"]): string {
+  return Object.keys(types)
+    .map((column) => `${row}.${column} DESC`)
+    .join(", ");
+}
+
+/** Returns the condition that the row comes behind the page before, with its WHERE. */
+function behind({ bind }: SearchParts, row: string, types: StepParts["types"], after: CandidatePage["after"]): string {
+  if (after === null) return "";
+  const columns = Object.keys(types).map((column) => `${row}.${column}`);
+  const place = Object.values(types).map((type, index) => `${bind(after[index])}::${type}`);
+  return `WHERE (${columns.join(", ")}) < (${place.join(", ")})`;
+}
+
+/**
+ * Citus collects a step of several nodes at one of them, and cannot join the result with their tables. It sends the
+ * whole statement to each node if it is one query.
+ */
+function spreadSteps(parts: SearchParts, { found, types, page }: StepParts): Steps {
+  const limit = parts.bind(page.size);
+  const rows = `SELECT * FROM (${found}) c ${behind(parts, "c", types, page.after)}`;
+  const from = `(${hits} FROM (${rows}) d CROSS JOIN LATERAL (${parts.sharer()}) s) h`;
+  return { first: "", from, end: ` LIMIT ${limit}`, join: crossJoin };
+}
+
+function rankedSteps(parts: SearchParts, { found, types, page }: StepParts): Steps {
+  const first = `WITH c AS MATERIALIZED (
   ${found}
 ), h AS MATERIALIZED (
   ${hits}
-  FROM (SELECT * FROM c ${behind} ORDER BY ${descending("c")}) d CROSS JOIN LATERAL (${sharer()}) s
-  ORDER BY ${descending("d")} LIMIT ${limit}
-)`,
-        "h",
-        "",
-      ];
-  const sql = `
-${steps}
-SELECT h.*, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
-  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
-FROM ${from} CROSS JOIN LATERAL (SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r
-ORDER BY ${descending("h")}${end}`;
-  return { sql, values };
+  FROM (SELECT * FROM c ${behind(parts, "c", types, page.after)} ORDER BY ${descending("c", types)}) d CROSS JOIN LATERAL (${parts.sharer()}) s
+  ORDER BY ${descending("d", types)} LIMIT ${parts.bind(page.size)}
+)`;
+  return { first, from: "h", end: "", join: crossJoin };
+}
+
+/**
+ * Reads the candidates along their primary key, because sorting all of them for each page would take longer with each
+ * page. A candidate whose session does not pass is a row without a session, so that a page is never short before the
+ * last one.
+ */
+function everyRecordSteps(parts: SearchParts, { found, types, page }: StepParts): Steps {
+  // The rank, which comes first, is the same everywhere.
+  const keys = Object.fromEntries(Object.entries(types).slice(1));
+  const after = page.after?.slice(1) ?? null;
+  const first = `WITH h AS MATERIALIZED (
+  ${hits}
+  FROM (SELECT * FROM (${found}) c ${behind(parts, "c", keys, after)} ORDER BY ${descending("c", keys)} LIMIT ${parts.bind(page.size)}) d
+  LEFT JOIN LATERAL (${parts.sharer()}) s ON true
+)`;
+  return { first, from: "h", end: "", join: (condition, table) => `LEFT JOIN LATERAL ${table} ON ${condition}` };
 }
 
 /**

@@ -55,6 +55,8 @@ export async function* searchHits(
     const statement = pageStatement(context, parts(), candidates, { size, after });
     const rows = await context.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
     for (const row of rows) {
+      // No session that passes shows the record, or the record was deleted meanwhile.
+      if (row["session_id"] === null || row["id"] === null) continue;
       const hit = hitOf(context, scope, row);
       if (hit === null) continue;
       yield hit;
@@ -63,7 +65,7 @@ export async function* searchHits(
     const last = rows.at(-1);
     if (last === undefined || rows.length < size) return;
     const position = Object.keys(candidates.order).map((column) => last[column]);
-    after = [...position, ...context.found.layout.values(refOf(last))];
+    after = [...position, ...(context.found.layout.name === "plain" ? [] : [last["tenant"]])];
   }
 }
 

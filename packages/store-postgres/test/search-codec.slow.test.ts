@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { PayloadCodec } from "@throughline/core";
+import type { PayloadCodec, SearchQuery } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import { describe, expect, inject, it } from "vitest";
@@ -51,6 +51,30 @@ describe.skipIf(url === "")(
       await without.redact(ref, ids.slice(1, 2), { texts: ["secret"], reason: "asked" });
       expect(await found(before, "pills")).toEqual([]);
       expect(await found(before, "fever")).toEqual([1]);
+    });
+
+    it.each(["plain", "tenant"] as const)("finds a beginning through pages of records, layout %s", async (layout) => {
+      await using store = createPostgresStore({ url, schema: newSchema(), layout, codec: words, partitions: 2 });
+      // Six hundred records are more than a page has, and those of every second session belong to somebody else.
+      for (const [index, agentId] of ["main", "other", "main", "other", "main"].entries()) {
+        const own = { namespace: "", agentId, key: `agent:${agentId}:${index}` };
+        await store.save(own, { sessionId: `s${index}` }, { ifRevision: null });
+        const draft = { type: "message", message: { role: "user", content: "a zebra" } };
+        await store.append(
+          own,
+          Array.from({ length: 240 }, () => draft),
+        );
+      }
+      const search = async (query: Partial<SearchQuery>): Promise<readonly string[]> => {
+        const hits = await Array.fromAsync(store.search?.search({ text: "zeb*", limit: 1000, ...query }) ?? []);
+        return hits.map(({ sessionId, seq }) => `${sessionId} ${seq}`);
+      };
+      const downTo = (session: string): readonly string[] =>
+        Array.from({ length: 240 }, (_, index) => `${session} ${240 - index}`);
+      expect(await search({ agentId: "main" })).toEqual(["s4", "s2", "s0"].flatMap(downTo));
+      expect(await search({ agentId: "main", key: "agent:main:2" })).toEqual(downTo("s2"));
+      expect(await search({ agentId: "main", role: "assistant" })).toEqual([]);
+      expect(await search({ agentId: "other", limit: 3 })).toEqual(downTo("s3").slice(0, 3));
     });
 
     it("skips no record that another copy of the keyring decodes", async () => {
