@@ -1,8 +1,8 @@
 import type { ForkFacet, SessionRef, SessionState } from "@throughline/core";
-import type { SharedRecords } from "@throughline/core/internal";
-import { forkBound, planSave } from "@throughline/store-kit/internal";
+import type { SharedRecords, SourcedRecord } from "@throughline/core/internal";
+import { forkBound, isErasedPayload, planSave } from "@throughline/store-kit/internal";
 import { refused, serializeRecord } from "@throughline/core/internal";
-import type { PayloadPlace, RowCoder } from "@throughline/store-kit/internal";
+import type { PayloadPlace, RecordRow, RowCoder } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
 import { shareReferences } from "./file-references.ts";
 import { dropPayloads, recordOf, replaceRecord, rowOf } from "./record-rows.ts";
@@ -162,12 +162,23 @@ function recode(
   session: Session,
   found: RecordContentRow,
 ): void {
-  const stored = recordOf(rows, before, rowOf(statements, session, found), "source");
+  const stored = decoded(rows, before, rowOf(statements, session, found));
+  if (stored === null) return;
   const { record, source, isSourceCanonical, side, tsMs } = stored;
   const text = isSourceCanonical && typeof source === "string" ? source : serializeRecord(record);
   const item = { record, text, side, tsMs, source: isSourceCanonical ? null : source, isSourceCanonical };
   replaceRecord(statements, session, rows.encodeRecord(after, item, stored));
   dropPayloads(statements, [found]);
+}
+
+/** Returns null for a record whose key was destroyed. It stays as it is, and is reported as erased in its new place too. */
+function decoded(rows: RowCoder, place: PayloadPlace, row: RecordRow): SourcedRecord | null {
+  try {
+    return recordOf(rows, place, row, "source");
+  } catch (error) {
+    if (isErasedPayload(error)) return null;
+    throw error;
+  }
 }
 
 interface ForkOptions {

@@ -49,6 +49,28 @@ describe("a backup of store-sqlite with encryption", () => {
   });
 });
 
+describe("a session of a backup whose key was destroyed", () => {
+  it("is purged beside a fork that shares its records", async () => {
+    const path = join(testFolder(), "store.db");
+    await using store = createSqliteStore({ path, codec: encryption });
+    const origin = await createSession(store, "a");
+    await store.append(origin, [say("shared")]);
+    await store.fork?.fork(origin, refOf("fork"), { sessionId: "session-fork" });
+    await store.append(refOf("fork"), [say("own")]);
+    await store.maintenance?.backup(`${path}.backup`);
+    await eraseSessions(store, encryption, [origin], { reason: "asked for", keepForks: true });
+    await using backup = createSqliteStore({ path: `${path}.backup`, codec: encryption });
+    await backup.remove(origin, { purge: true });
+    expect(await backup.load(origin)).toBeNull();
+    const refusal = { code: "CODEC_FAILED", details: { reason: "KEY_DESTROYED" } };
+    await expect(Array.fromAsync(backup.read(refOf("fork")))).rejects.toMatchObject(refusal);
+    const [page] = await Array.fromAsync(backup.read(refOf("fork"), { afterSeq: 1 }));
+    expect(page?.records[0]?.record["message"]).toMatchObject({ content: "own" });
+    await backup.remove(refOf("fork"), { purge: true });
+    expect((await backup.list({ state: "any" })).sessions).toEqual([]);
+  });
+});
+
 /** Returns the tokens of an index. */
 function tokensIn(path: string): readonly string[] {
   const database = new Database(path);
