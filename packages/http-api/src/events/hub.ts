@@ -30,7 +30,10 @@ export interface Hub {
   close(): void;
 }
 
-/** @param onError receives the error of a failed refresh; the watch of that session reports the same error */
+/**
+ * @param onError receives the error of a failed refresh, which the watch of that session reports too, and an error of
+ *   the store that ends the reading of open replies
+ */
 export function createHub(store: SessionStore, clock: Clock, onError: (error: unknown) => void): Hub {
   const hub = new FeedHub(store, clock, onError);
   void hub.checkInTurn();
@@ -72,7 +75,7 @@ class FeedHub implements Hub {
   }
 
   partialsOf(feed: SessionFeed, partials: PartialsFacet): PartialFeed {
-    const known = this.#partials.get(feed) ?? new PartialFeed(partials, feed, this.#clock);
+    const known = this.#partials.get(feed) ?? new PartialFeed(partials, feed, this.#clock, this.#onError);
     this.#partials.set(feed, known);
     return known;
   }

@@ -1,4 +1,4 @@
-import { type Clock, hasErrorCode, type PartialsFacet } from "@throughline/core";
+import { type Clock, hasErrorCode, type PartialReply, type PartialsFacet } from "@throughline/core";
 import { eventText } from "./event-text.ts";
 import type { SessionFeed } from "./session-feed.ts";
 
@@ -12,14 +12,17 @@ export class PartialFeed {
   readonly #partials: PartialsFacet;
   readonly #feed: SessionFeed;
   readonly #clock: Clock;
+  readonly #onError: (error: unknown) => void;
   readonly #listeners = new Set<(event: string) => void>();
   #running: AbortController | null = null;
   #last: string | null = null;
 
-  constructor(partials: PartialsFacet, feed: SessionFeed, clock: Clock) {
+  /** @param onError receives an error that ends the reading; the next stream that joins begins it again */
+  constructor(partials: PartialsFacet, feed: SessionFeed, clock: Clock, onError: (error: unknown) => void) {
     this.#partials = partials;
     this.#feed = feed;
     this.#clock = clock;
+    this.#onError = onError;
   }
 
   /** @param tell takes each event. Returns a function that ends it */
@@ -48,15 +51,28 @@ export class PartialFeed {
         await this.#clock.sleep(everyMs, signal);
       }
     } catch (error) {
-      // The stream of records reports a store that is away; the text so far stays as it is.
-      if (!hasErrorCode(error, "ABORTED", "SESSION_NOT_FOUND", "STORE_UNREACHABLE", "STORE_IO")) throw error;
+      // The stream of records reports a store that is away; the text so far stays as it is. No caller awaits this
+      // promise, so a rejection would end the process.
+      if (!hasErrorCode(error, "ABORTED", "SESSION_NOT_FOUND", "STORE_UNREACHABLE", "STORE_IO")) this.#onError(error);
+    } finally {
+      if (this.#running?.signal === signal) this.#running = null;
     }
   }
 
   async #read(): Promise<string | null> {
-    const partial = await this.#partials.read(this.#feed.ref);
+    const partial = await this.#readText();
     if (partial === null || partial.sessionId !== this.#feed.sessionId) return null;
     const { sessionId, turnId, step, attempt, text, updatedMs } = partial;
     return eventText("partial", JSON.stringify({ sessionId, turnId, step, attempt, text, updatedMs }));
+  }
+
+  /** A text that cannot be read counts as none. The turn that writes it replaces it. */
+  async #readText(): Promise<PartialReply | null> {
+    try {
+      return await this.#partials.read(this.#feed.ref);
+    } catch (error) {
+      if (hasErrorCode(error, "STORE_CORRUPT", "STORE_VERSION_UNSUPPORTED", "CODEC_FAILED")) return null;
+      throw error;
+    }
   }
 }
