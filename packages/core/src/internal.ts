@@ -85,7 +85,7 @@ export {
   writtenPaths,
 } from "./queries/touched-files.ts";
 export { blocksText, messageRole, recordRole, recordText } from "./queries/record-text.ts";
-export { relatedSessions } from "./queries/related-sessions.ts";
+export { loadNamed, relatedSessions } from "./queries/related-sessions.ts";
 export { renameSession } from "./queries/rename-session.ts";
 export {
   listSessions,

@@ -76,6 +76,22 @@ describe("fetch", () => {
     expect(await response.json()).toMatchObject({ kind: "list", count: 1 });
   });
 
+  it("answers the relations of a session whose entry names a parent and an origin that no store takes", async () => {
+    const store = createMemoryStore();
+    const entry = {
+      sessionId: "a",
+      spawnedBy: "k".repeat(1000),
+      forkedFrom: { key: "agent:other:x", agentId: "main", sessionId: "x" },
+    };
+    await store.save(sessionRef({ key: "agent:main:a" }), entry, { ifRevision: null });
+    const caller = { ...ada, agents: ["main"] };
+    const response = await ask(open({ store }), "GET", "/api/v1/sessions/agent%3Amain%3Aa/relations", { caller });
+    expect([response.status, await response.json()]).toMatchObject([
+      200,
+      { parent: { isHere: false }, forkedFrom: { sessionId: "x", isHere: false } },
+    ]);
+  });
+
   it("gives a caller its scopes, agents and namespace only", async () => {
     const api = open();
     const reader = { ...ada, scopes: ["read"] } as const;

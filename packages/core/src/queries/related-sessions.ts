@@ -1,6 +1,10 @@
 import { setImmediate as pause } from "node:timers/promises";
+import { earlierIds } from "../open-session.ts";
+import type { SessionEntry } from "../session-entry.ts";
+import type { SessionRef } from "../session-ref.ts";
 import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
+import { hasErrorCode } from "../throughline-error.ts";
 import { listSessions } from "./resolve-session.ts";
 import { memberText } from "./session-row.ts";
 
@@ -23,7 +27,8 @@ const slackMs = 24 * 60 * 60_000;
 
 /**
  * Finds what came from a session, in every state, among the sessions that were active last. Whatever came from it was
- * active after it began, so older sessions are not looked at. Other work gets its turn between two pages.
+ * active after it began, so older sessions are not looked at where its beginning is known. Other work gets its turn
+ * between two pages.
  * @param agentId limits the search to sessions of this agent
  * @param most limits the sessions that are looked at
  */
@@ -39,7 +44,7 @@ export async function relatedSessions(
   let origin = originId === null ? null : await originAtItsKey(store, session, originId, { agentId, signal });
   let looked = 0;
   // The origin of a fork began before it. One that is no longer at its key is searched among all.
-  const isBounded = originId === null || origin !== null;
+  const isBounded = (originId === null || origin !== null) && (archived || hasKeyFromItsStart(entry));
   const sinceMs = isBounded ? Math.max(0, createdAtMs - slackMs) : 0;
   const scope = agentId === undefined ? {} : { agentId };
   const query = { namespace: ref.namespace, state: "any", limit: pageSessions, sinceMs, signal, ...scope } as const;
@@ -55,6 +60,15 @@ export async function relatedSessions(
   return { children, forks, origin, isComplete: true };
 }
 
+/**
+ * Children name a key. After a reset, the key is older than its session, and so are its first children. An import may
+ * have found no start in its source.
+ */
+function hasKeyFromItsStart(entry: SessionEntry): boolean {
+  return earlierIds(entry.previousSessionIds).length === 0 && (entry["importedFrom"] ?? null) === null;
+}
+
+/** An origin that is not at the key of the fork is searched by its id. */
 async function originAtItsKey(
   store: SessionStore,
   { ref, entry }: SessionState,
@@ -64,6 +78,23 @@ async function originAtItsKey(
   const key = memberText(entry["forkedFrom"], "key");
   const owner = memberText(entry["forkedFrom"], "agentId") ?? ref.agentId;
   if (key === null || (agentId !== undefined && owner !== agentId)) return null;
-  const found = await store.load({ namespace: ref.namespace, agentId: owner, key }, { signal });
+  const found = await loadNamed(store, { namespace: ref.namespace, agentId: owner, key }, signal);
   return found?.sessionId === originId ? found : null;
+}
+
+/**
+ * Loads the session that an entry names, such as its parent. Clients and imports state it, so the address may be one
+ * that no store takes, or of another agent. Null stands for such an address too.
+ */
+export async function loadNamed(
+  store: SessionStore,
+  ref: SessionRef,
+  signal: AbortSignal,
+): Promise<SessionState | null> {
+  try {
+    return await store.load(ref, { signal });
+  } catch (error) {
+    if (hasErrorCode(error, "AGENT_ID_INVALID", "INPUT_INVALID", "KEY_AGENT_MISMATCH", "KEY_INVALID")) return null;
+    throw error;
+  }
 }

@@ -1,4 +1,4 @@
-import { type SessionState, type SessionStore, sessionRef } from "@throughline/core";
+import { createAgentScope, type SessionState, type SessionStore, sessionRef } from "@throughline/core";
 import { loadExisting, relatedSessions } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { describe, expect, it } from "vitest";
@@ -26,12 +26,18 @@ async function fixture(): Promise<{ readonly store: SessionStore; readonly seen:
     return page;
   };
   const load: SessionStore["load"] = (ref, options) => store.load(ref, options);
-  return { store: { load, list } as SessionStore, seen };
+  const save: SessionStore["save"] = (...given) => store.save(...given);
+  return { store: { load, list, save } as SessionStore, seen };
 }
 
-async function related(store: SessionStore, name: string): Promise<Record<string, unknown>> {
+async function related(store: SessionStore, name: string, agentId?: string): Promise<Record<string, unknown>> {
+  const scope = agentId === undefined ? {} : { agentId };
   const state = await loadExisting(store, refOf(name));
-  const { children, forks, origin, isComplete } = await relatedSessions(store, state, { most: 10_000, signal });
+  const { children, forks, origin, isComplete } = await relatedSessions(store, state, {
+    ...scope,
+    most: 10_000,
+    signal,
+  });
   const ids = (all: readonly SessionState[]): readonly string[] => all.map(({ sessionId }) => sessionId);
   return { children: ids(children), forks: ids(forks), origin: origin?.sessionId ?? null, isComplete };
 }
@@ -51,5 +57,29 @@ describe("related sessions", () => {
     expect(await related(store, "fork")).toMatchObject({ origin: "s20", isComplete: true });
     expect(seen.length).toBe(3);
     expect(await related(store, "moved")).toMatchObject({ origin: "s30" });
+  });
+
+  it.each([
+    ["a reset", { sessionId: "after", previousSessionIds: ["before"] }],
+    ["an import, whose source may state no start", { sessionId: "after", importedFrom: { format: "openclaw" } }],
+  ])("are the children of a key that are older than its session, after %s", async (_case, entry) => {
+    let nowMs = Date.UTC(2026, 0, 1);
+    await using store = createMemoryStore({ clock: { nowMs: () => nowMs, sleep: () => Promise.resolve() } });
+    await store.save(refOf("child"), { sessionId: "child", spawnedBy: "agent:main:key" }, { ifRevision: null });
+    nowMs += 9 * day;
+    await store.save(refOf("key"), entry, { ifRevision: null });
+    expect(await related(store, "key")).toMatchObject({ children: ["child"], isComplete: true });
+  });
+
+  it.each([
+    ["another agent", { key: "agent:other:s20", agentId: "main" }],
+    ["no valid key", { key: "agent:main:\u0000" }],
+    ["a text that is too long", { key: "k".repeat(100_000) }],
+  ])("have their origin anywhere when the fork names a key of %s", async (_case, place) => {
+    const { store } = await fixture();
+    const fork = { sessionId: "foreign", forkedFrom: { ...place, sessionId: "s20" } };
+    await store.save(refOf("foreign"), fork, { ifRevision: null });
+    const scope = createAgentScope(store, { agentId: "main" });
+    expect(await related(scope, "foreign", "main")).toMatchObject({ origin: "s20", isComplete: true });
   });
 });

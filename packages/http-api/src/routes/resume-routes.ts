@@ -1,5 +1,5 @@
 import type { SessionState, SessionStore } from "@throughline/core";
-import { agentOfKey, isFields, loadExisting, relatedSessions } from "@throughline/core/internal";
+import { agentOfKey, isFields, loadExisting, loadNamed, relatedSessions } from "@throughline/core/internal";
 import type { HandOffTarget } from "@throughline/transfer/internal";
 import { z } from "zod";
 import { json, largeJson } from "../http/answer.ts";
@@ -152,7 +152,7 @@ async function parentOf(
   if (typeof key !== "string" || key === "") return null;
   const agentId = agentOfKey(key) ?? ref.agentId;
   const at = { namespace: ref.namespace, agentId, key };
-  const parent = view.isSeen(agentId) ? await view.store(agentId).load(at, { signal }) : null;
+  const parent = view.isSeen(agentId) ? await loadNamed(view.store(agentId), at, signal) : null;
   return { key, sessionId: parent?.sessionId ?? null, isHere: parent !== null };
 }
 
