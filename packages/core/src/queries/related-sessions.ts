@@ -1,10 +1,10 @@
-import { setImmediate as pause } from "node:timers/promises";
 import { earlierIds } from "../open-session.ts";
 import type { SessionEntry } from "../session-entry.ts";
 import type { SessionRef } from "../session-ref.ts";
 import type { SessionState } from "../session-state.ts";
 import type { SessionStore } from "../session-store.ts";
 import { hasErrorCode } from "../throughline-error.ts";
+import { createWorkSlices, sliceSteps } from "../work-slices.ts";
 import { listSessions } from "./resolve-session.ts";
 import { memberText } from "./session-row.ts";
 
@@ -43,6 +43,7 @@ export async function relatedSessions(
   const originId = memberText(entry["forkedFrom"], "sessionId");
   let origin = originId === null ? null : await originAtItsKey(store, session, originId, { agentId, signal });
   let looked = 0;
+  const slices = createWorkSlices();
   // The origin of a fork began before it. One that is no longer at its key is searched among all.
   const isBounded = (originId === null || origin !== null) && (archived || hasKeyFromItsStart(entry));
   const sinceMs = isBounded ? Math.max(0, createdAtMs - slackMs) : 0;
@@ -50,7 +51,7 @@ export async function relatedSessions(
   const query = { namespace: ref.namespace, state: "any", limit: pageSessions, sinceMs, signal, ...scope } as const;
   for await (const state of listSessions(store, query)) {
     if (++looked > most) return { children, forks, origin, isComplete: false };
-    if (looked % pageSessions === 0) await pause();
+    if (looked % pageSessions === 0) await slices.next(sliceSteps);
     if (state.sessionId === sessionId) continue;
     // The key of an archived session belongs to the current one, which spawned the children.
     if (!archived && state.entry.spawnedBy === ref.key) children.push(state);
