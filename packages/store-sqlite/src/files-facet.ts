@@ -1,5 +1,5 @@
 import type { Durability, FilesFacet } from "@throughline/core";
-import { type ListedFile, refused } from "@throughline/core/internal";
+import type { ListedFile } from "@throughline/core/internal";
 import {
   createFilesFacet,
   type FileBackend,
@@ -8,6 +8,7 @@ import {
   type PayloadCoder,
   uploadEndsMs,
 } from "@throughline/store-kit/internal";
+import { createFileComparison, damagedIndex } from "./compare-files.ts";
 import type { Connection } from "./connection.ts";
 import { deleteFilesSlice, takeOutFile } from "./file-references.ts";
 import type { WriteContext } from "./store-context.ts";
@@ -24,6 +25,7 @@ export function createFiles(handle: StoreHandle, coder: PayloadCoder, durability
 function createBackend(handle: StoreHandle, durability: Durability): FileBackend {
   // A chunk that a power cut takes belongs to an upload that was not acknowledged: the commit of `publish` flushes all.
   const quick = { durability: "process" } as const;
+  const compareFiles = createFileComparison(handle);
   const deleteSlice = ({ connection }: WriteContext): boolean => deleteFilesSlice(connection);
   return {
     addChunk: (upload, number, bytes) =>
@@ -44,11 +46,19 @@ function createBackend(handle: StoreHandle, durability: Durability): FileBackend
         { durability },
       ),
     drop: (upload) => handle.remove(({ connection }) => giveUpUpload(connection, upload), quick, deleteSlice),
-    find: (scope, id) => handle.read((connection) => findFile(connection, scope, id)),
+    async find(scope, id) {
+      const found = await handle.read((connection) => findFile(connection, scope, id));
+      if (found === null) await compareFiles();
+      return found;
+    },
     chunk: (upload, number) => handle.read((connection) => findChunk(connection, upload, number)),
     remove: (scope, id) =>
       handle.remove(({ connection }) => takeOutFile(connection, scope, id), { durability: "disk" }, deleteSlice),
-    list: (scope, afterId, limit) => handle.read((connection) => listFiles(connection, scope, afterId, limit)),
+    async list(scope, afterId, limit) {
+      const files = await handle.read((connection) => listFiles(connection, scope, afterId, limit));
+      if (files.length < limit) await compareFiles();
+      return files;
+    },
   };
 }
 
@@ -102,38 +112,6 @@ function giveUpOldUploads({ database }: Connection, nowMs: number): void {
 const indexed = "FROM store_files i INDEXED BY store_files_id LEFT JOIN store_files f ON f.file = i.file";
 const isRow = "ifnull(f.namespace = i.namespace AND f.agent_id = i.agent_id AND f.file_id = i.file_id, 0)";
 
-const compared = new WeakSet<Connection>();
-
-/**
- * Compares the indexes of files and of references with the rows, once for each connection, where a file was not found or a list ended.
- * @throws {ThroughlineError} STORE_CORRUPT when an index lacks a row
- */
-function assertIndexed(connection: Connection): void {
-  if (compared.has(connection)) return;
-  const lacking = connection.database
-    .prepare<[], number>(
-      `SELECT 1 FROM store_files f NOT INDEXED WHERE f.file_id IS NOT NULL AND NOT EXISTS (
-         SELECT 1 FROM store_files i INDEXED BY store_files_id WHERE i.namespace = f.namespace
-         AND i.agent_id = f.agent_id AND i.file_id = f.file_id AND i.file = f.file) LIMIT 1`,
-    )
-    .pluck()
-    .get();
-  const lost = connection.database
-    .prepare<[], number>(
-      `SELECT 1 FROM store_file_references i INDEXED BY store_file_references_file WHERE NOT EXISTS (
-         SELECT 1 FROM store_file_references r
-         WHERE r.session = i.session AND r.seq = i.seq AND r.file_id = i.file_id) LIMIT 1`,
-    )
-    .pluck()
-    .get();
-  if (lacking !== undefined || lost !== undefined) throw damagedIndex();
-  compared.add(connection);
-}
-
-function damagedIndex(): Error {
-  return refused("STORE_CORRUPT", "An index of the files is damaged: it does not fit their rows.", {});
-}
-
 function findFile(connection: Connection, { namespace, agentId }: FileUpload["scope"], id: string): KeptFile | null {
   const { database } = connection;
   const found = database
@@ -142,7 +120,6 @@ function findFile(connection: Connection, { namespace, agentId }: FileUpload["sc
        WHERE i.namespace = ? AND i.agent_id = ? AND i.file_id = ?`,
     )
     .get(namespace, agentId, id);
-  if (found === undefined) assertIndexed(connection);
   if (found?.isRow === 0) throw damagedIndex();
   return found ?? null;
 }
@@ -177,6 +154,5 @@ function listFiles(
     )
     .all(namespace, agentId, afterId, namespace, agentId, afterId, limit);
   if (files.some((file) => file.isRow === 0)) throw damagedIndex();
-  if (files.length < limit) assertIndexed(connection);
   return files.map(({ id, bytes, storedAtMs, references }) => ({ id, bytes, storedAtMs, references }));
 }
