@@ -102,9 +102,8 @@ export async function backupStore(
 async function leaveIndexOut(path: string, driver: SqliteDriver, signal?: AbortSignal): Promise<void> {
   const database = driver(path, { fileMustExist: true, timeout: 50 });
   try {
-    // The copy is thrown away after an interruption, so it needs no journal, which would hold the tokens too.
-    for (const setting of ["journal_mode = OFF", "secure_delete = ON"]) database.pragma(setting);
-    while (deleteOldIndexSlice({ database }));
+    leaveOutJournal(database);
+    database.pragma("secure_delete = ON");
     const deleteOld = async (): Promise<void> => {
       while (deleteOldIndexSlice({ database })) {
         await new Promise((resolve) => setImmediate(resolve));
@@ -116,6 +115,18 @@ async function leaveIndexOut(path: string, driver: SqliteDriver, signal?: AbortS
     await deleteOld();
   } finally {
     closeDatabase(database);
+  }
+}
+
+/** The copy is thrown away after an interruption, so it needs no journal, which would hold the tokens too. */
+function leaveOutJournal(database: ReturnType<SqliteDriver>): void {
+  try {
+    // SQLite keeps the journal without this mode, and says nothing.
+    database.unsafeMode(true);
+    const mode: unknown = database.pragma("journal_mode = OFF", { simple: true });
+    if (mode !== "off") throw refused("INTERNAL", "A copy of the store cannot be written without a journal.", { mode });
+  } finally {
+    database.unsafeMode(false);
   }
 }
 

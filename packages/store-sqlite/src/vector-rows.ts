@@ -201,19 +201,34 @@ interface ShownRow extends Pick<SessionRow, "session" | "namespace" | "agent_id"
   readonly toSeq: number;
 }
 
-/** Lists the sessions of a search behind one, up to `limit`, each with the sessions whose records it shows. */
+type ShownQuery = Pick<NearestQuery, "namespace" | "agentId" | "key" | "state">;
+
+/** Returns the numbers of the sessions of a search, the oldest first. They come from an index alone, and are sorted once. */
+export function searchedSessions(
+  { database }: Connection,
+  { namespace, agentId, key }: ShownQuery,
+): readonly Session[] {
+  return database
+    .prepare<string[], Session>(
+      `SELECT session FROM store_sessions INDEXED BY store_sessions_key
+       WHERE namespace = ? AND agent_id = ?${key === undefined ? "" : " AND key = ?"} ORDER BY session`,
+    )
+    .pluck()
+    .all(namespace, agentId, ...(key === undefined ? [] : [key]));
+}
+
+/** Lists some sessions of a search, each with the sessions whose records it shows. */
 export function shownSessions(
   { database }: Connection,
-  { namespace, agentId, key, state = "any" }: Pick<NearestQuery, "namespace" | "agentId" | "key" | "state">,
-  { after, limit }: { readonly after: Session; readonly limit: number },
-): { readonly shown: readonly ShownSession[]; readonly last: Session | null } {
+  { namespace, agentId, state = "any" }: ShownQuery,
+  sessions: readonly Session[],
+): readonly ShownSession[] {
   const archived = state === "any" ? null : Number(state === "archived");
-  const rows = database
+  return database
     .prepare<[Readonly<Record<string, string | number | null>>], ShownRow>(
       `WITH RECURSIVE wanted AS (
-         SELECT session, last_seq FROM store_sessions
-         WHERE namespace = :namespace AND agent_id = :agentId AND (:key IS NULL OR key = :key)
-           AND (:archived IS NULL OR archived = :archived) AND session > :after ORDER BY session LIMIT :limit),
+         SELECT s.session, s.last_seq FROM json_each(:sessions) w CROSS JOIN store_sessions s ON s.session = w.value
+         WHERE s.namespace = :namespace AND s.agent_id = :agentId AND (:archived IS NULL OR s.archived = :archived)),
        shown (session, owner, to_seq) AS (
          SELECT session, session, last_seq FROM wanted
          UNION ALL SELECT shown.session, s.origin, min(shown.to_seq, s.origin_seq)
@@ -221,14 +236,8 @@ export function shownSessions(
        SELECT s.session, s.namespace, s.agent_id, s.key, s.archived, s.session_id, shown.owner, shown.to_seq AS toSeq
        FROM shown JOIN store_sessions s ON s.session = shown.session ORDER BY shown.session`,
     )
-    .all({ namespace, agentId, key: key ?? null, archived, after, limit });
-  const shown = rows.map((row) => ({
-    owner: row.owner,
-    toSeq: row.toSeq,
-    ref: refOf(row),
-    sessionId: row.session_id,
-  }));
-  return { shown, last: rows.at(-1)?.session ?? null };
+    .all({ namespace, agentId, archived, sessions: JSON.stringify(sessions) })
+    .map((row) => ({ owner: row.owner, toSeq: row.toSeq, ref: refOf(row), sessionId: row.session_id }));
 }
 
 export function readCodes(

@@ -1,7 +1,6 @@
 import { setImmediate as pause } from "node:timers/promises";
 import type { VectorsFacet } from "@throughline/core";
 import { createVectorsFacet, type ShownSession, type VectorBackend } from "@throughline/store-kit/internal";
-import type { Session } from "./rows.ts";
 import type { StoreHandle } from "./store-handle.ts";
 import {
   beginForgetting,
@@ -12,6 +11,7 @@ import {
   putVectors,
   readCodes,
   readVectors,
+  searchedSessions,
   shownSessions,
 } from "./vector-rows.ts";
 
@@ -19,7 +19,6 @@ import {
 const derived = { durability: "process" } as const;
 /** This many sessions are read in one turn of the event loop, in about 4 ms. */
 const sessionsAtOnce = 1000;
-const beforeAll: Session = 0;
 
 /** Keeps vectors in tables beside the records. */
 export function createVectors(handle: StoreHandle): VectorsFacet {
@@ -36,16 +35,13 @@ function backendOf(handle: StoreHandle): VectorBackend {
       return handle.read((connection) => pendingVectors(connection, scope, { model, limit }), signal);
     },
     async shown(query) {
+      const sessions = await handle.read((connection) => searchedSessions(connection, query));
       const found: ShownSession[] = [];
       // A read of 10,000 sessions would hold the event loop for 40 ms.
-      for (let after: Session | null = beforeAll; after !== null;) {
-        const at: Parameters<typeof shownSessions>[2] = { after, limit: sessionsAtOnce };
-        const { shown, last }: ReturnType<typeof shownSessions> = await handle.read((connection) =>
-          shownSessions(connection, query, at),
-        );
-        found.push(...shown);
-        after = last;
-        if (last !== null) await pause();
+      for (let at = 0; at < sessions.length; at += sessionsAtOnce) {
+        const some = sessions.slice(at, at + sessionsAtOnce);
+        found.push(...(await handle.read((connection) => shownSessions(connection, query, some))));
+        await pause();
       }
       return found;
     },
