@@ -1,4 +1,5 @@
 import { hasErrorCode, type SessionRef, type SessionStore } from "@throughline/core";
+import { refused } from "@throughline/core/internal";
 import { forgetTypedLines } from "./chat/typed-lines.ts";
 import type { CommandContext } from "./command.ts";
 import { counted } from "./counted.ts";
@@ -34,6 +35,11 @@ export async function shredAgent(context: CommandContext, options: ShredOptions)
     `Delete ${counted(planned, "session")} of the agent ${JSON.stringify(agentId)} for good, with its files, and destroy its keys?`,
   );
   const sessions = await purgeSessions(context, store, agent);
+  // Their keys would be destroyed under a program that goes on writing.
+  if ((await sessionsOf(store, agent)).length > 0)
+    throw refused("SESSION_BUSY", "A program keeps creating sessions of the agent. End it, and repeat the command.", {
+      agentId,
+    });
   const files = await deleteFiles(store, agent);
   const proof = await encryption.destroyKeys(agent, reason);
   if (output.isJson) await output.object({ kind: "agentErasure", agentId, sessions, files, proof });

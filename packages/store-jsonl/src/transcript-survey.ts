@@ -1,8 +1,7 @@
 import { setImmediate as pause } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import { createFinding, type FindingCode, type RecordSource } from "@throughline/core/internal";
+import { createFinding, type FindingCode, isErasedPayload, type RecordSource } from "@throughline/core/internal";
 import type { Finding, SessionRecord } from "@throughline/core";
-import { isErasedPayload } from "@throughline/store-kit/internal";
 import { createLineSplitter, createTranscriptReader, decodeLine } from "@throughline/openclaw-format";
 import type { SplitLine, TranscriptLine } from "@throughline/openclaw-format/internal";
 import { openIfThere, readRange, withFileErrors } from "./file-work.ts";

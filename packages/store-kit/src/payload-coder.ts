@@ -44,11 +44,6 @@ export function isLostPayload(error: unknown): boolean {
   return hasErrorCode(error, "CODEC_FAILED") && lasting.has(error.details["reason"]);
 }
 
-/** Returns whether a payload does not decode because its key was destroyed on purpose, which is no damage. */
-export function isErasedPayload(error: unknown): boolean {
-  return hasErrorCode(error, "CODEC_FAILED") && error.details["reason"] === ("KEY_DESTROYED" satisfies ErrorCode);
-}
-
 /**
  * Creates a coder that always copies, so that the store shares neither the caller's bytes nor a codec's buffer. An
  * error of the codec becomes CODEC_FAILED. A typed error gives it its message and remedy, and its code as `reason`.

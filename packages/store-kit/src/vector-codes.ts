@@ -48,8 +48,8 @@ interface CodeBlock {
 }
 
 /**
- * Holds the codes of one model in one scope, in the order of their numbers. 200,000 codes of 512 bits take 15 MB. They lie in
- * blocks, so that neither growth nor a removal copies all of them in one turn of the event loop.
+ * Holds the codes of one model in one scope, in the order of their numbers. 200,000 codes of 512 bits take 15 MB. They
+ * lie in blocks, so that neither growth nor a removal copies all of them in one turn of the event loop.
  */
 export class CodeTable {
   readonly wordCount: number;

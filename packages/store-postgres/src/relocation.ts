@@ -103,15 +103,19 @@ export async function rangeOf(from: StoreContext, to: StoreContext): Promise<Num
     // The row lock lets one run at a time choose the range.
     await run(`SELECT FROM ${to.schema}.store_info WHERE name = 'version' FOR UPDATE`);
     const [kept] = await run(`SELECT value FROM ${to.schema}.store_info WHERE name = $1`, [name]);
-    if (kept !== undefined) {
-      const [offset = "", end = ""] = String(kept["value"]).split(" ");
-      return { offset: BigInt(offset), end: BigInt(end), isOfNodes };
-    }
+    const [keptOffset = "", keptEnd = "", givenBy] = String(kept?.["value"] ?? "").split(" ");
+    // A range that does not say who gave the numbers cannot be read, so another one is reserved.
+    if (givenBy !== undefined)
+      return { offset: BigInt(keptOffset), end: BigInt(keptEnd), isOfNodes: givenBy === "nodes" };
     const [next] = await run(`SELECT nextval('${sequence}') AS number`);
     const offset = BigInt(String(next?.["number"])) + numbersMeanwhile;
     const end = offset + span;
     await run(`SELECT setval('${sequence}', $1)`, [String(end)]);
-    await run(`INSERT INTO ${to.schema}.store_info (name, value) VALUES ($1, $2)`, [name, `${offset} ${end}`]);
+    await run(
+      `INSERT INTO ${to.schema}.store_info (name, value) VALUES ($1, $2)
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+      [name, `${offset} ${end} ${isOfNodes ? "nodes" : "sequence"}`],
+    );
     return { offset, end, isOfNodes };
   });
 }

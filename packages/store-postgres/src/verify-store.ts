@@ -1,7 +1,6 @@
 import { crc32 } from "node:zlib";
-import { abortedBefore, createFinding, type FindingPlace } from "@throughline/core/internal";
+import { abortedBefore, createFinding, type FindingPlace, isErasedPayload } from "@throughline/core/internal";
 import { type Finding, hasErrorCode, type SessionRef } from "@throughline/core";
-import { isErasedPayload } from "@throughline/store-kit/internal";
 import { beforeAll, numbersBehind } from "./layout.ts";
 import { leftoverFindings } from "./erased-words.ts";
 import { readRows } from "./read-pages.ts";

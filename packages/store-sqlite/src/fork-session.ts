@@ -1,7 +1,7 @@
 import type { ForkFacet, SessionRef, SessionState } from "@throughline/core";
 import type { SharedRecords, SourcedRecord } from "@throughline/core/internal";
-import { forkBound, isErasedPayload, planSave } from "@throughline/store-kit/internal";
-import { refused, serializeRecord } from "@throughline/core/internal";
+import { forkBound, planSave } from "@throughline/store-kit/internal";
+import { isErasedPayload, refused, serializeRecord } from "@throughline/core/internal";
 import type { PayloadPlace, RecordRow, RowCoder } from "@throughline/store-kit/internal";
 import type { Connection } from "./connection.ts";
 import { shareReferences } from "./file-references.ts";

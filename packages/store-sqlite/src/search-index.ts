@@ -133,8 +133,15 @@ export class SearchIndex {
     return (changes.get() ?? 0) - before >= 2;
   }
 
-  /** Removes the words of a record before the record is replaced. */
+  /**
+   * Removes the words of a record before the record is replaced. Where nothing may be in the index, the caller deletes
+   * what is left of it in slices.
+   */
   forgetRecord(connection: Connection, owner: SessionRow, { seq }: { readonly seq: number }): void {
+    if (this.#texts.isOff) {
+      if (this.isUnwanted(connection) && !this.beginAnew(connection)) this.clear(connection);
+      return;
+    }
     deleteOldIndex(connection);
     if (!this.#forget(connection, this.#texts.ofSpan(connection, owner.session, seq, seq))) this.clear(connection);
   }

@@ -40,7 +40,7 @@ import { createPartials } from "./partials-facet.ts";
 import { PurgeKeeper } from "./purge-session.ts";
 import { redactSession } from "./redact-session.ts";
 import { StoreSearch } from "./search-facet.ts";
-import { SearchIndex } from "./search-index.ts";
+import { deleteOldIndexSlice, SearchIndex } from "./search-index.ts";
 import { archiveSession, moveSession, saveEntry } from "./session-changes.ts";
 import { findSession, stateOf, storedEntry } from "./session-rows.ts";
 import { createFork } from "./fork-session.ts";
@@ -245,7 +245,7 @@ class SqliteStore implements core.SessionStore {
     return this.#handle.remove(
       (context) => redactSession(context, ref, ids, options),
       durable,
-      ({ connection }) => deleteFilesSlice(connection),
+      ({ connection }) => deleteOldIndexSlice(connection) || deleteFilesSlice(connection),
     );
   }
 

@@ -340,6 +340,26 @@ describe("the full-text index", () => {
     expect(await found(backup, "zebra", { limit: 50 })).toHaveLength(21);
   });
 
+  it("is put aside, and not emptied at once, by a redaction with a codec that gives no tokens any more", async () => {
+    const path = join(testFolder(), "store.db");
+    const codec = createXorCodec();
+    {
+      await using store = createSqliteStore({ path, codec });
+      await store.append(await createSession(store, "a"), [say("zebra", { id: "r1" }), say("zebra", { id: "r2" })]);
+      expect(await found(store, "zebra")).toHaveLength(2);
+    }
+    const { searchToken: _, ...silent } = codec;
+    const { driver, statements } = createFaultyDriver();
+    {
+      await using store = createSqliteStore({ path, codec: silent, driver });
+      await store.redact(refOf("a"), ["r1", "r2"], { reason: "test" });
+      expect(statements().filter((sql) => sql.includes("delete-all"))).toEqual([]);
+      expect(wordsIn(path)).toBe(0);
+    }
+    await using store = createSqliteStore({ path, codec });
+    expect(await found(store, "zebra")).toEqual([]);
+  });
+
   it("skips no record that another copy of the keyring decodes, and those of a destroyed key", async () => {
     const path = join(testFolder(), "store.db");
     const codec = createXorCodec();

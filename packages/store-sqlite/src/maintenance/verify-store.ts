@@ -1,6 +1,5 @@
-import { createFinding } from "@throughline/core/internal";
+import { createFinding, isErasedPayload } from "@throughline/core/internal";
 import { hasErrorCode } from "@throughline/core";
-import { isErasedPayload } from "@throughline/store-kit/internal";
 import type { FilesFacet, Finding } from "@throughline/core";
 import type { FindingPlace } from "@throughline/core/internal";
 import { checkDatabase, checkPages } from "../check-pages.ts";

@@ -1,6 +1,7 @@
 import {
   assertKnownOptions,
   createFinding,
+  isErasedPayload,
   listSessions,
   optionKinds,
   type OptionTable,
@@ -113,11 +114,6 @@ function unreadable(error: ThroughlineError, key: string | null): Finding {
   return createFinding(error.code === "STORE_CORRUPT" ? "STORE_DAMAGED" : "FILE_UNREADABLE", error.message, place);
 }
 
-/** A codec says so of a session in a backup whose key was destroyed since. */
-function isErased({ code, details }: ThroughlineError): boolean {
-  return code === "CODEC_FAILED" && details["reason"] === "KEY_DESTROYED";
-}
-
 function erased({ details }: ThroughlineError, key: string): Finding {
   const date = String(details["destroyedAt"]).slice(0, 10);
   return createFinding("SESSION_ERASED", `${key} was erased on ${date}: its key was destroyed.`, { key });
@@ -139,7 +135,7 @@ export async function inspectSession(
     }
   } catch (error) {
     if (!ThroughlineError.isInstance(error) || error.code === "ABORTED") throw error;
-    return [isErased(error) ? erased(error, key) : unreadable(error, key)];
+    return [isErasedPayload(error) ? erased(error, key) : unreadable(error, key)];
   }
   const found = await runInSlices(recordSteps(records, head.headId));
   return runInSlices(mergeSteps([gaps(records, key), found.map(asImported)], { key }));
