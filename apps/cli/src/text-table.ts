@@ -28,8 +28,8 @@ const shortestCell = 8;
 
 /**
  * Lays out a table. With a width, the table is aligned and has a heading; empty columns are omitted, and columns and
- * cells shrink until the table fits. A terminal without UTF-8 gets signs of ASCII. Without a width, whole cells are separated by tabs and have no heading, because
- * programs read them.
+ * cells shrink until the table fits. A terminal without UTF-8 gets signs of ASCII. Without a width, whole cells are
+ * separated by tabs and have no heading, because programs read them.
  */
 export function layoutTable(
   columns: readonly TableColumn[],

@@ -29,9 +29,9 @@ const eraseTable: OptionTable<EraseOptions> = {
 /**
  * Purges sessions from the store, then destroys their keys, so that backups of the store do not have them either.
  *
- * A session that others share records of, such as its forks, is erased only together with them, or with `keepForks`. Files are encrypted under
- * the key of their agent: the purge removes them from the store, and a backup keeps them until
- * `destroyKeys({ namespace, agentId })`.
+ * A session that others share records of, such as its forks, is erased only together with them, or with `keepForks`.
+ * Files are encrypted under the key of their agent: the purge removes them from the store, and a backup keeps them
+ * until `destroyKeys({ namespace, agentId })`.
  *
  * After an interruption `resumeErasures` does the rest.
  *
@@ -65,8 +65,8 @@ export interface BegunErasure {
 }
 
 /**
- * Notes that sessions will be erased, so that `resumeErasures` does what an interruption leaves. The caller purges them, and
- * calls `finish`.
+ * Notes that sessions will be erased, so that `resumeErasures` does what an interruption leaves. The caller purges them,
+ * and calls `finish`.
  * @throws {ThroughlineError} as `eraseSessions`
  */
 export async function beginErasure(
