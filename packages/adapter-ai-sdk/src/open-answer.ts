@@ -1,14 +1,14 @@
 import { hasErrorCode, type PartialReply, type SessionRef, type SessionStore } from "@throughline/core";
-import { type Fields, messageRole } from "@throughline/core/internal";
+import { type Fields, isUnreadablePartial, messageRole } from "@throughline/core/internal";
 import type { LogView } from "@throughline/foreign-formats/internal";
 import { streamTurnOf } from "./active-streams.ts";
 
-/** Reads the text that a stream keeps. Read it before the log, so that it is never newer than the records. */
+/** Reads the text that a stream keeps; null for one that cannot be read. Read it before the log, so that it is never newer than the records. */
 export async function readOpenText({ partials }: SessionStore, ref: SessionRef): Promise<PartialReply | null> {
   try {
     return (await partials?.read(ref)) ?? null;
   } catch (error) {
-    if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
+    if (hasErrorCode(error, "SESSION_NOT_FOUND") || isUnreadablePartial(error)) return null;
     throw error;
   }
 }

@@ -8,6 +8,7 @@ import {
   type SessionStore,
   type StoredRecord,
 } from "@throughline/core";
+import { isUnreadablePartial } from "@throughline/core/internal";
 import type { HoldBack } from "./held-deltas.ts";
 import { isReply } from "./message-parts.ts";
 import { hasReplyAfter } from "./recover-reply.ts";
@@ -127,7 +128,7 @@ class TurnFollower {
       const partial = (await store.partials?.read(ref)) ?? null;
       return partial?.turnId === turn.turnId && partial.fence === turn.fence ? partial : null;
     } catch (error) {
-      if (hasErrorCode(error, "SESSION_NOT_FOUND")) return null;
+      if (hasErrorCode(error, "SESSION_NOT_FOUND") || isUnreadablePartial(error)) return null;
       throw error;
     }
   }

@@ -1,4 +1,5 @@
 import { type Clock, hasErrorCode, type PartialReply, type PartialsFacet } from "@throughline/core";
+import { isUnreadablePartial } from "@throughline/core/internal";
 import { eventText } from "./event-text.ts";
 import type { SessionFeed } from "./session-feed.ts";
 
@@ -66,12 +67,11 @@ export class PartialFeed {
     return eventText("partial", JSON.stringify({ sessionId, turnId, step, attempt, text, updatedMs }));
   }
 
-  /** A text that cannot be read counts as none. The turn that writes it replaces it. */
   async #readText(): Promise<PartialReply | null> {
     try {
       return await this.#partials.read(this.#feed.ref);
     } catch (error) {
-      if (hasErrorCode(error, "STORE_CORRUPT", "STORE_VERSION_UNSUPPORTED", "CODEC_FAILED")) return null;
+      if (isUnreadablePartial(error)) return null;
       throw error;
     }
   }
