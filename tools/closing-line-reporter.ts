@@ -89,6 +89,19 @@ export function failuresOf(modules: Iterable<CountedModule>): readonly FailedTes
   });
 }
 
+/** A run of more files names no passed tests, since thousands of names would be of no use. */
+const mostNamedModules = 20;
+
+/** The tests that passed, in a run of few files. */
+export function passesOf(modules: readonly CountedModule[]): readonly Omit<FailedTest, "error">[] {
+  if (modules.length > mostNamedModules) return [];
+  return modules.flatMap((module) => {
+    const place = { file: fileOf(module), project: module.project?.name ?? "" };
+    const tests = [...module.children.allTests()].filter((test) => test.result().state === "passed");
+    return tests.map((test) => ({ ...place, name: test.fullName }));
+  });
+}
+
 function fileOf({ moduleId }: CountedModule): string {
   return relative(repositoryRoot, moduleId).split(sep).join("/");
 }
@@ -134,6 +147,7 @@ export default class ClosingLineReporter {
       ...counted,
       slowest: slowestOf(times),
       failures: failuresOf(modules),
+      passes: passesOf(modules),
       unhandled: unhandledErrors.length,
     };
     const path = process.env["THROUGHLINE_COUNTS_FILE"];

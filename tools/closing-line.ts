@@ -16,6 +16,8 @@ export interface TestCounts {
   readonly slowest?: readonly TimedTest[];
   /** What failed in a file. @default [] */
   readonly failures?: readonly FailedTest[];
+  /** What passed, in a run of few files. @default [] */
+  readonly passes?: readonly Omit<FailedTest, "error">[];
   /** Errors outside of every file; `failed` counts them too. @default 0 */
   readonly unhandled?: number;
   /** What failed first and passed when its file ran once more, alone. @default [] */

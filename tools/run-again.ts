@@ -31,16 +31,31 @@ function isShownBy(failures: readonly FailedTest[]): (first: FailedTest) => bool
     );
 }
 
-/** Joins the counts of a run with those of its failed files, which ran again. What failed again, or only then, is failed. */
+/** Says whether a second run passed what failed first: the test itself, or any test of a file that failed as a whole. */
+function isPassedBy(passes: TestCounts["passes"] = []): (first: FailedTest) => boolean {
+  return (first) =>
+    passes.some(
+      ({ file, project, name }) =>
+        file === first.file && project === first.project && (name === first.name || first.name === ""),
+    );
+}
+
+/**
+ * Joins the counts of a run with those of its failed files, which ran again. What failed again, or only then, is failed,
+ * and so is what did not run then.
+ */
 export function countsWithAgain(first: TestCounts, again: TestCounts): TestCounts {
   const [before, after] = [first.failures ?? [], again.failures ?? []];
   // A file that failed as a whole has counted none of its tests as passed.
   const isNew = (failure: FailedTest): boolean => failure.name !== "" && !isShownBy(before)(failure);
+  const gone = before.filter((failure) => !isShownBy(after)(failure));
+  const isPassed = isPassedBy(again.passes);
+  const left = gone.filter((failure) => !isPassed(failure));
   return {
     ...first,
     passed: first.passed - after.filter(isNew).length,
-    failed: again.failed,
-    failures: after,
-    unstable: before.filter((failure) => !isShownBy(after)(failure)),
+    failed: again.failed + left.length,
+    failures: [...after, ...left],
+    unstable: gone.filter(isPassed),
   };
 }

@@ -8,8 +8,12 @@ function failure(file: string, name: string, project = "packages/a"): FailedTest
   return { file, name, project, error: `${name} is wrong` };
 }
 
-function countsOf(passed: number, failures: readonly FailedTest[]): TestCounts {
-  return { ...noCounts, passed, failed: failures.length, failures };
+function countsOf(
+  passed: number,
+  failures: readonly FailedTest[],
+  passes: TestCounts["passes"] & object = [],
+): TestCounts {
+  return { ...noCounts, passed, failed: failures.length, failures, passes };
 }
 
 describe("what runs again", () => {
@@ -32,15 +36,34 @@ describe("what runs again", () => {
 
   it("is unstable where it passes then, and failed where it fails then, alone or with its file", () => {
     const first = countsOf(9, [failure("a.ts", "one"), failure("a.ts", "two"), failure("b.ts", "one")]);
-    const again = countsOf(4, [failure("a.ts", "two"), failure("a.ts", "three"), failure("b.ts", "")]);
+    const again = countsOf(
+      4,
+      [failure("a.ts", "two"), failure("a.ts", "three"), failure("b.ts", "")],
+      [failure("a.ts", "one")],
+    );
     const both = countsWithAgain(first, again);
     expect(both).toMatchObject({ passed: 8, failed: 3, unstable: [failure("a.ts", "one")] });
-    expect(countsWithAgain(first, countsOf(7, []))).toMatchObject({ passed: 9, failed: 0 });
+    const all = [...(first.failures ?? []), failure("a.ts", "three")];
+    expect(countsWithAgain(first, countsOf(7, [], all))).toMatchObject({ passed: 9, failed: 0, failures: [] });
+  });
+
+  it("is failed where it does not run then", () => {
+    const first = countsOf(9, [failure("a.ts", "one"), failure("a.ts", "two"), failure("b.ts", "")]);
+    const again = countsOf(2, [], [failure("a.ts", "one"), failure("a.ts", "three")]);
+    const left = [failure("a.ts", "two"), failure("b.ts", "")];
+    expect(countsWithAgain(first, again)).toMatchObject({
+      failed: 2,
+      failures: left,
+      unstable: [failure("a.ts", "one")],
+    });
+    const whole = countsOf(3, [], [...(again.passes ?? []), failure("a.ts", "two"), failure("b.ts", "any")]);
+    expect(countsWithAgain(first, whole)).toMatchObject({ failed: 0, unstable: first.failures });
   });
 
   it("fails in another project than in the first run, and counts as a new failure", () => {
     const [one, other] = [failure("a.ts", "one"), failure("a.ts", "one", "packages/b")];
-    expect(countsWithAgain(countsOf(9, [one]), countsOf(0, [other]))).toMatchObject({ failed: 1, unstable: [one] });
+    const again = countsOf(1, [other], [one]);
+    expect(countsWithAgain(countsOf(9, [one]), again)).toMatchObject({ failed: 1, unstable: [one] });
   });
 
   it("is named at the end with its first error, before the closing line", () => {

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { type PartialReply, sessionRef, type SessionStore } from "@throughline/core";
+import { type PartialReply, type SessionRef, sessionRef, type SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { quickFolder, testFolder } from "../../store-sqlite/test/test-folder.ts";
 
-export const ref = sessionRef({ key: "agent:main:a" });
+export const ref: SessionRef = sessionRef({ key: "agent:main:a" });
 export const partial: PartialReply = {
   v: 1,
   sessionId: "a",
