@@ -10,7 +10,7 @@ import {
   type Submission,
 } from "./chat-view.ts";
 import { plainAnswer, plainQuestion } from "./change/plain-question.ts";
-import { commonStart, type FindCompletion } from "./files/find-completion.ts";
+import { commonStart, type FindCompletion, findOrNone } from "./files/find-completion.ts";
 import { DoublePress } from "./double-press.ts";
 import type { InputHistory } from "./input-history.ts";
 import { Submissions } from "./submissions.ts";
@@ -176,7 +176,7 @@ export class PlainView implements ChatView {
     const typed = this.#typed;
     if (typed === null || this.#answer !== null) return;
     const before = typed.text;
-    const found = await this.#find(typed.beforeCaret);
+    const found = await findOrNone(this.#find, typed.beforeCaret);
     if (found === null || typed.text !== before) return;
     const choices = found.choices.map(({ text }) => text).filter((text) => text.startsWith(found.replaced));
     const text = choices.length === 1 ? `${choices[0] ?? ""} ` : commonStart(choices);

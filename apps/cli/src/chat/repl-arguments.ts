@@ -1,4 +1,4 @@
-import { listSessions } from "@throughline/core/internal";
+import { givenName, listSessions } from "@throughline/core/internal";
 import type { CommandContext, OptionDefinition } from "../command.ts";
 import { shownName } from "../session-names.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
@@ -12,19 +12,27 @@ export interface Choice {
   readonly help: string;
 }
 
-/** The list below the prompt has six rows, and typing narrows it. */
 const mostSessions = 100;
+/** The list below the prompt has six rows. Typing narrows it, so no more sessions are read for their first words. */
+const mostRead = 6;
 
-/** Lists the sessions of the agent that were used last, by their keys. */
-export async function sessionChoices({ context, conversation }: ArgumentContext): Promise<readonly Choice[]> {
+/** Lists those of the sessions of the agent that were used last whose keys begin with a text. */
+export async function sessionChoices(
+  { context, conversation }: ArgumentContext,
+  word: string,
+): Promise<readonly Choice[]> {
   const { namespace, agentId } = context.scope;
   const { store, ref } = conversation;
+  const { signal } = context;
   const choices: Choice[] = [];
-  for await (const state of listSessions(store, { namespace, agentId, limit: mostSessions, signal: context.signal })) {
-    if (choices.length >= mostSessions) break;
+  let looked = 0;
+  for await (const state of listSessions(store, { namespace, agentId, limit: mostSessions, signal })) {
+    if (++looked > mostSessions) break;
+    const { key } = state.ref;
     // A key that acts on a terminal is not put into the editor.
-    if (state.ref.key !== ref.key && terminalSafeLine(state.ref.key) === state.ref.key)
-      choices.push({ text: state.ref.key, help: await shownName(store, state, context.signal) });
+    if (key === ref.key || !key.startsWith(word) || terminalSafeLine(key) !== key) continue;
+    const isRead = choices.length < mostRead;
+    choices.push({ text: key, help: isRead ? await shownName(store, state, signal) : (givenName(state.entry) ?? "") });
   }
   return choices;
 }

@@ -24,7 +24,7 @@ export interface ReplCommand {
   readonly usage: string;
   readonly help: string;
   /** Returns what may stand behind the command. The completion shows those that begin with what is typed. */
-  arguments?(repl: ArgumentContext): Promise<readonly Choice[]>;
+  arguments?(repl: ArgumentContext, word: string): Promise<readonly Choice[]>;
   run(repl: ReplContext, argument: string): Promise<void>;
 }
 

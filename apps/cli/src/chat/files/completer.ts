@@ -3,7 +3,7 @@ import { terminalSafeLine } from "../../terminal-safe.ts";
 import type { Signs } from "../screen/signs.ts";
 import type { Styles } from "../screen/styles.ts";
 import type { TypedText } from "../screen/typed-text.ts";
-import { commonStart, type Completion, type FindCompletion } from "./find-completion.ts";
+import { commonStart, type Completion, type FindCompletion, findOrNone } from "./find-completion.ts";
 
 interface CompleterOptions {
   readonly find: FindCompletion;
@@ -62,7 +62,7 @@ export class Completer {
 
   async #open(typed: TypedText): Promise<void> {
     const request = ++this.#requests;
-    const found = await this.#options.find(typed.beforeCaret);
+    const found = await findOrNone(this.#options.find, typed.beforeCaret);
     if (request !== this.#requests || found === null || !typed.beforeCaret.endsWith(found.replaced)) return;
     const { replaced, choices } = found;
     const [only] = choices;

@@ -17,6 +17,15 @@ const file = /(?:^|\s)(@(?:"[^"]*|\S*))$/;
 
 type CompletedCommand = Pick<ReplCommand, "name" | "help" | "arguments">;
 
+/** A completion reads the store and the folder. One that fails must not end the chat, so it completes nothing. */
+export async function findOrNone(find: FindCompletion, beforeCaret: string): Promise<Completion | null> {
+  try {
+    return await find(beforeCaret);
+  } catch {
+    return null;
+  }
+}
+
 /** Completes `/name` by the commands, the word behind it by what the command takes, and `@name` by the files of the folder. */
 export function findCompletion(
   commands: readonly CompletedCommand[],
@@ -29,7 +38,7 @@ export function findCompletion(
       return { replaced: beforeCaret, choices: choices.map(({ name, help }) => ({ text: `/${name}`, help })) };
     }
     const [, name = "", word = ""] = argument.exec(beforeCaret) ?? [];
-    const all = (await commands.find((each) => each.name === name)?.arguments?.(repl)) ?? [];
+    const all = (await commands.find((each) => each.name === name)?.arguments?.(repl, word)) ?? [];
     const wanted = all.filter(({ text }) => text.startsWith(word));
     if (wanted.length > 0) return { replaced: word, choices: wanted.slice(0, mostChoices) };
     const replaced = file.exec(beforeCaret)?.[1];
