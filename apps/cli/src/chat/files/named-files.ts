@@ -5,6 +5,7 @@ import type { CommandContext } from "../../command.ts";
 import { sizeText } from "../../counted.ts";
 
 const mostFiles = 20;
+const mostAskedMs = 3000;
 
 /** Attaches the files that a message names: `@src/a.ts`, or `@"two words.png"`. */
 export class NamedFiles {
@@ -48,8 +49,10 @@ export class NamedFiles {
     const image = files.find(({ mediaType }) => mediaType.startsWith("image/"));
     if (image === undefined) return;
     const { name, model } = this.#conversation.chosen;
-    // A server that cannot be asked refuses the request itself, and its error says why.
-    const takesImages = (await model.chat.takesImages?.(model.modelId).catch(() => null)) ?? null;
+    // A server that cannot be asked refuses the request itself, and its error says why. One that does not answer must
+    // not hold the message back.
+    const signal = AbortSignal.any([this.#context.signal, AbortSignal.timeout(mostAskedMs)]);
+    const takesImages = (await model.chat.takesImages?.(model.modelId, signal).catch(() => null)) ?? null;
     if (takesImages === null) say(`(it is not known whether ${name} reads images)`);
     if (takesImages === false)
       throw new ThroughlineError(
