@@ -226,6 +226,14 @@ describe("/resume", () => {
 });
 
 describe("the picker for a screen reader", () => {
+  it("ends without an error where the input ends", async () => {
+    await seedPrograms();
+    await using terminal = open(80, ["--plain"]);
+    await terminal.waitFor(/Enter begins a new session: /);
+    terminal.write("\u0004");
+    expect(await terminal.exitCode()).toBe(0);
+  });
+
   it("is a numbered list and a question, which also searches", async () => {
     await seedPrograms();
     await using terminal = open(80, ["--plain"]);

@@ -42,9 +42,14 @@ export class NumberedPicker {
     await this.#printMore();
     for (;;) {
       const answer = await this.#ask(this.#question());
-      const picked = answer === null ? left : await this.#answer(answer.trim());
+      const picked = answer === null ? this.#left : await this.#answer(answer.trim());
       if (picked !== null) return picked;
     }
+  }
+
+  /** The end of the input, such as Ctrl-D, leaves without an error. */
+  get #left(): Picked {
+    return { kind: "leave", code: this.#context.signal.aborted ? interruptedExitCode : 0 };
   }
 
   async #read(): Promise<void> {
@@ -155,7 +160,7 @@ export class NumberedPicker {
     resume: { readonly text: string; readonly isPossible: boolean } | null,
   ): Promise<Picked | null> {
     const answer = await this.#ask("c continues it here in a fork; r prints its own command; Enter goes back: ");
-    if (answer === null) return left;
+    if (answer === null) return this.#left;
     switch (answer.trim().toLowerCase()) {
       case "c":
         return { kind: "continue", state };
@@ -166,5 +171,3 @@ export class NumberedPicker {
     return null;
   }
 }
-
-const left: Picked = { kind: "leave", code: interruptedExitCode };
