@@ -147,7 +147,9 @@ function createMessages(
       // The last column stays free. A character there moves the cursor to the next line, and the next message would not
       // overwrite this one.
       const cells = Math.max(1, columnsOf(stderr) - 1);
-      stderr.write(`\r\u001b[K${shorten(terminalSafeLine(message), cells)}`);
+      const line = terminalSafeLine(message);
+      const shown = isAscii ? shorten(asciiText(line), cells, "middle", "...") : shorten(line, cells);
+      stderr.write(`\r\u001b[K${shown}`);
       hasProgress = true;
     },
     clearProgress,

@@ -21,6 +21,10 @@ function progressOf(raw: string): readonly string[] {
 
 describe("progress", () => {
   it.each([40, 80, 120])("is one row at %i columns, whatever is being done", (columns) => {
+    for (const isAscii of [false, true]) expectRows(columns, isAscii);
+  });
+
+  function expectRows(columns: number, isAscii: boolean): void {
     let raw = "";
     const write = (chunk: Buffer, _encoding: string, done: () => void): void => {
       raw += chunk.toString("utf8");
@@ -30,7 +34,7 @@ describe("progress", () => {
     const stdout = new Writable({ write });
     const output = createOutput(
       { stdout, stderr },
-      { isJson: false, isQuiet: false, logLevel: "info", color: "never" },
+      { isJson: false, isQuiet: false, logLevel: "info", color: "never", isAscii },
     );
     const messages = [`checking /${"long/".repeat(60)}a.jsonl`, `measuring ${"修复登录错误".repeat(20)}`, "a\nb"];
     for (const message of messages) output.progress(message);
@@ -41,7 +45,9 @@ describe("progress", () => {
       expect(text).not.toContain("\n");
     }
     expect(progressOf(raw)[0]).toMatch(/^checking .*a\.jsonl$/);
-  });
+    expect(progressOf(raw)[0]).toContain(isAscii ? "..." : "…");
+    expect(raw.includes("…")).toBe(!isAscii);
+  }
 
   it.each([40, 80])("of an import is one row of a terminal with %i columns", async (columns) => {
     const home = join(directory.path, String(columns));
