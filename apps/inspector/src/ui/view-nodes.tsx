@@ -35,7 +35,7 @@ function fencedCode(language: string, children: readonly ViewNode[]): VNode {
   return (
     <div class="fenced">
       {/* A sign stands for an invisible character, and a copy of the sign would be another text. */}
-      {/[\u2400-\u241f]|⟨U\+/u.test(text) ? null : <CopyButton text={text} label="Copy the code" />}
+      {/[\u2400-\u241f\u2421]|⟨U\+/u.test(text) ? null : <CopyButton text={text} label="Copy the code" />}
       <CodeLanguage.Provider value={{ code: language, diff: language }}>{viewNodes(children)}</CodeLanguage.Provider>
     </div>
   );
