@@ -12,8 +12,10 @@ import { runInTerminal, say, type Terminal } from "./terminal.ts";
 const rounds = testSize({ short: 1, long: 34 });
 vi.setConfig({ testTimeout: 120_000 + rounds * 60_000 });
 
-/** A short run kills once text is due on disk; a long one at any moment after the request. */
-const killAfterMs = testSize({ short: { least: 1800, spread: 500 }, long: { least: 0, spread: 4000 } });
+/** A long run kills at any moment of this time after the request; a short one when text is due on disk. */
+const longestMs = 4000;
+/** A short run waits for this text on the screen, and then for the time in which the chat stores it. */
+const leastSeen = 400;
 const words = Array.from({ length: 4000 }, (_, at) => `word${at} `).join("");
 /** A shorter text is asked for again, and not continued. */
 const leastContinued = 80;
@@ -77,8 +79,29 @@ interface Killed {
   readonly shown: number;
 }
 
+interface Watched {
+  readonly seen: { readonly atMs: number; readonly length: number }[];
+  /** Returns a second, and as long as the machine was late. A busy machine delays the chat as it delays the timers here. */
+  readonly allowedMs: () => number;
+}
+
+const sleep = (ms: number): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Resolves when a chat has shown text for as long as it may take to store it. Returns that time. */
+async function textIsDue(chat: Terminal, { seen, allowedMs }: Watched): Promise<number> {
+  const shows = (least: number): Promise<void> =>
+    expect.poll(() => shownCharacters(chat.raw()), { interval: 5, timeout: 60_000 }).toBeGreaterThanOrEqual(least);
+  await shows(leastSeen);
+  const seenAtMs = Date.now();
+  seen.push({ atMs: seenAtMs, length: chat.raw().length });
+  while (Date.now() - seenAtMs < allowedMs()) await sleep(5);
+  // The chat itself may have waited for the machine. Text that it shows now comes after its timers.
+  await shows(shownCharacters(chat.raw()) + leastSeen);
+  return Date.now() - seenAtMs;
+}
+
 async function killedInReply(chat: Terminal, requestsBefore: number): Promise<Killed> {
-  const seen: { readonly atMs: number; readonly length: number }[] = [];
+  const seen: Watched["seen"] = [];
   using delays = Object.assign(monitorEventLoopDelay({ resolution: 10 }), {
     [Symbol.dispose]: () => delays.disable(),
   });
@@ -87,18 +110,18 @@ async function killedInReply(chat: Terminal, requestsBefore: number): Promise<Ki
   const watched = setInterval(() => seen.push({ atMs: Date.now(), length: chat.raw().length }), 5);
   chat.write("Write a lot\r");
   await expect.poll(() => provider.requests.length, { interval: 5, timeout: 60_000 }).toBeGreaterThan(requestsBefore);
-  await new Promise((resolve) => setTimeout(resolve, killAfterMs.least + Math.random() * killAfterMs.spread));
+  const allowedMs = (): number => 1000 + 2 * (delays.max / 1e6);
+  const dueMs = isLongRun ? null : await textIsDue(chat, { seen, allowedMs });
+  if (isLongRun) await sleep(Math.random() * longestMs);
   const killedAtMs = Date.now();
   chat.kill("SIGKILL");
   isKilled = true;
   await chat.exitCode();
   clearInterval(watched);
-  // A busy machine delays the writes of the chat as it delays the timers here.
-  const allowedMs = 1000 + 2 * (delays.max / 1e6);
   const raw = chat.raw();
   const shownBefore = (ms: number): number =>
     shownCharacters(raw.slice(0, seen.findLast(({ atMs }) => atMs <= killedAtMs - ms)?.length ?? 0));
-  return { due: shownBefore(allowedMs), dueQuiet: shownBefore(1000), shown: shownCharacters(raw) };
+  return { due: shownBefore(dueMs ?? allowedMs()), dueQuiet: shownBefore(1000), shown: shownCharacters(raw) };
 }
 
 interface Message {
@@ -138,6 +161,7 @@ async function killAndResume(model: string, environment: Readonly<Record<string,
   const { due, dueQuiet, shown } = await killedInReply(chat, provider.requests.length);
   counts.kills += 1;
   counts.beforeText += shown === 0 ? 1 : 0;
+  if (!isLongRun) expect(due).toBeGreaterThan(0);
 
   const before = await storedMessages(store);
   await using next = start();
