@@ -195,7 +195,7 @@ describe("the commands of texts", () => {
 });
 
 describe("a session that another program writes", () => {
-  it.each([[[]], [["--plain"]]])("is told while the chat waits, and /reload takes it in %j", async (args) => {
+  it.each([[[]], [["--plain"]]])("is reported while the chat waits, and /reload takes it in %j", async (args) => {
     await using provider = createProviderSimulator({ fallback: () => "A reply." });
     await provider.start();
     await using terminal = runInTerminal(

@@ -30,7 +30,7 @@ export interface ChatView {
   say(text: string): void;
   /** Shows these facts from now on, on a terminal that can. */
   showStatus(status: ChatStatus): void;
-  /** Says that another program wrote into the session, until the next `showStatus`. */
+  /** Says that another program wrote into the session: once as a note, or on the status line until the next `read`. */
   showChanged(): void;
   /** Shows the end of a session again, on a terminal that can. `earlier` counts the records before. */
   showRecords(records: readonly StoredRecord[], earlier: number): Promise<void>;

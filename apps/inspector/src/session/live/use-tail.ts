@@ -37,7 +37,7 @@ export function useTail({ list, scroller, count, arriving, isLastPart }: TailOpt
     const box = scroller.current;
     if (box === null || !wasAtEnd.current) return;
     const end = box.scrollHeight - box.clientHeight;
-    // The reader may have scrolled since the last event told of it.
+    // The reader may have scrolled since the last `scroll` event.
     look(box.scrollTop, end);
     if (!wasAtEnd.current) return;
     box.scrollTop = end;
