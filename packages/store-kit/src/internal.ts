@@ -26,7 +26,7 @@ export {
   sealJson,
 } from "./partial-reply.ts";
 export type { KeptPartial } from "./partial-reply.ts";
-export { codecTokens, createPayloadCoder, isLostPayload, isUndecodedPayload } from "./payload-coder.ts";
+export { codecTokens, createPayloadCoder, isUndecodedPayload } from "./payload-coder.ts";
 export type { PayloadCoder, PayloadOwner } from "./payload-coder.ts";
 export { assertBatchSize, patchedWithin, planAppend, prepareAppend, writeDurability } from "./plan-append.ts";
 export type { AppendPlan, AppendRequest } from "./plan-append.ts";

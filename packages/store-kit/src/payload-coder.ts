@@ -1,5 +1,5 @@
 import type { CodecContext, SearchToken } from "@throughline/core/internal";
-import type { ErrorCode, PayloadCodec, SessionRef } from "@throughline/core";
+import type { PayloadCodec, SessionRef } from "@throughline/core";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 
 /** States where a payload belongs, in the terms of a store. */
@@ -28,20 +28,9 @@ export interface PayloadCoder {
   decode(coded: Uint8Array, owner: PayloadOwner): Uint8Array;
 }
 
-/** These say that a payload does not decode with any keyring, now or later. */
-const lasting: ReadonlySet<unknown> = new Set<ErrorCode>(["KEY_DESTROYED", "PAYLOAD_ALTERED"]);
-
 /** Returns whether a codec does not decode a payload now. Another copy of the keyring may decode it. */
 export function isUndecodedPayload(error: unknown): boolean {
   return hasErrorCode(error, "CODEC_FAILED");
-}
-
-/**
- * Returns whether a payload never decodes again: it was altered, or its key was destroyed. A codec that gives no such
- * reason may decode it later, for example with the right copy of its keyring.
- */
-export function isLostPayload(error: unknown): boolean {
-  return hasErrorCode(error, "CODEC_FAILED") && lasting.has(error.details["reason"]);
 }
 
 /**

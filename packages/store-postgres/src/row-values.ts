@@ -10,8 +10,8 @@ import type {
   StoredRecord,
 } from "@throughline/core";
 import { hasErrorCode } from "@throughline/core";
-import { isLostPayload, type PayloadOwner, type SessionFrame, sessionState } from "@throughline/store-kit/internal";
-import { quote, refused } from "@throughline/core/internal";
+import { type PayloadOwner, type SessionFrame, sessionState } from "@throughline/store-kit/internal";
+import { isLostPayload, quote, refused } from "@throughline/core/internal";
 import { joinChecksums } from "./join-checksums.ts";
 import { fromColumnText, lineStart, type PayloadPlace, type RowCoder } from "./record-columns.ts";
 

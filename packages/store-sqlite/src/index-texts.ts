@@ -1,5 +1,6 @@
 import { hasErrorCode, type PayloadCodec, type SessionRecord } from "@throughline/core";
 import {
+  isLostPayload,
   searchIndexText,
   type SearchToken,
   searchText,
@@ -7,7 +8,7 @@ import {
   tokenList,
   toolWord,
 } from "@throughline/core/internal";
-import { codecTokens, isLostPayload, isUndecodedPayload, type RowCoder } from "@throughline/store-kit/internal";
+import { codecTokens, isUndecodedPayload, type RowCoder } from "@throughline/store-kit/internal";
 import type Database from "better-sqlite3";
 import type { Connection } from "./connection.ts";
 import { recordOf, rowOf } from "./record-rows.ts";

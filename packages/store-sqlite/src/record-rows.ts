@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { crc32 } from "node:zlib";
 import { hasErrorCode, type SessionRecord, type StoredRecord } from "@throughline/core";
 import {
+  isLostPayload,
   lineBytes,
   type LinkedRecord,
   quote,
@@ -9,7 +10,7 @@ import {
   type RecordFor,
   refused,
 } from "@throughline/core/internal";
-import { isLostPayload, noPromotedColumns, promotedColumns } from "@throughline/store-kit/internal";
+import { noPromotedColumns, promotedColumns } from "@throughline/store-kit/internal";
 import type { KeptPayload, PayloadPlace, PromotedColumns, RecordRow, RowCoder } from "@throughline/store-kit/internal";
 import { placeOf } from "./rows.ts";
 import { assertContent, assertHead, headChecksum } from "./row-checksums.ts";
