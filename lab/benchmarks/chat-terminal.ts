@@ -39,8 +39,17 @@ interface Start {
 function cpuMs(pid: number): number {
   if (process.platform !== "linux") return 0;
   const tasks = readdirSync(`/proc/${pid}/task`);
-  const spent = tasks.map((task) => Number(readFileSync(`/proc/${pid}/task/${task}/schedstat`, "utf8").split(" ")[0]));
-  return spent.reduce((sum, each) => sum + each, 0) / 1e6;
+  return tasks.reduce((sum, task) => sum + taskNs(`/proc/${pid}/task/${task}/schedstat`), 0) / 1e6;
+}
+
+/** Returns what a thread has taken; 0 for one that has ended since the threads were listed. */
+function taskNs(path: string): number {
+  try {
+    return Number(readFileSync(path, "utf8").split(" ")[0]);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    return 0;
+  }
 }
 
 /** Returns what a program in a terminal takes from its start to its prompt. */
