@@ -1,16 +1,17 @@
 import { expect, it } from "vitest";
-import { sessionRef } from "@throughline/core";
+import { sessionRef, type SessionStore } from "@throughline/core";
 import { createMemoryStore } from "@throughline/store-memory";
 import { mostScanned, sessionPage } from "../src/routes/session-page.ts";
 
-const store = createMemoryStore();
 const count = 2300;
 
-async function fill(): Promise<void> {
-  for (let at = 0; at < count; at++) {
+async function filledStore(sessions: number): Promise<SessionStore> {
+  const store = createMemoryStore();
+  for (let at = 0; at < sessions; at++) {
     const entry = { sessionId: `s${at}`, title: titleOf(at) };
     await store.save(sessionRef({ key: `agent:main:k${String(at).padStart(5, "0")}` }), entry, { ifRevision: null });
   }
+  return store;
 }
 
 /** A page of the store holds 100 sessions: many of them are wanted here, few there, and none in the middle. */
@@ -22,7 +23,7 @@ it(
   "finds each wanted session once, in pages that are never too long and never look at too many",
   { tags: ["slow"] },
   async () => {
-    await fill();
+    const store = await filledStore(count);
     const found: string[] = [];
     let cursor: string | null = null;
     let [pages, scanned, leftOut] = [0, 0, 0];
@@ -51,7 +52,7 @@ it(
 
 it("ends a page of large items before the answer is too long", async () => {
   const request = { query: { sort: "key" }, isWanted: null, limit: 1000, cursor: null } as const;
-  const page = await sessionPage(store, { ...request, text: async () => "x".repeat(100_000) });
+  const page = await sessionPage(await filledStore(250), { ...request, text: async () => "x".repeat(100_000) });
   expect(page.items.length).toBeLessThan(200);
   expect([page.scanned, page.leftOut]).toEqual([page.items.length, 0]);
   expect(page.nextCursor).not.toBe(null);
