@@ -1,6 +1,6 @@
 import type { SharedRecords } from "@throughline/core/internal";
 import type * as core from "@throughline/core";
-import { assertFence, assertRef, forkBound, preparePartial } from "@throughline/store-kit/internal";
+import { assertFence, assertRef, checkPartial, forkBound } from "@throughline/store-kit/internal";
 import { assertSearchQuery, refused } from "@throughline/core/internal";
 import { sessionRequest, type Connection } from "./connection.ts";
 import { assertMayExist, boundMs, isAddressable, refOf, stateOf } from "./wire.ts";
@@ -70,7 +70,7 @@ export function createPartialsFacet(
   return {
     write: (ref, given) =>
       write(async () => {
-        const { partial } = preparePartial(given, limits);
+        const { partial } = checkPartial(given, limits);
         assertMayExist(ref);
         await connection.write(sessionRequest(ref, "/partial", { method: "PUT", body: partial }));
       }),

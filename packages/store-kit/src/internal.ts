@@ -18,6 +18,7 @@ export type { ListSource } from "./list-states.ts";
 export {
   assertFence,
   assertPartialFits,
+  checkPartial,
   damagedPartial,
   isPartialOf,
   isSealIntact,

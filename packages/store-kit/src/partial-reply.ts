@@ -15,21 +15,33 @@ export interface KeptPartial {
 }
 
 /**
- * Checks a partial by all rules that do not need the session. Returns a copy without unknown fields.
+ * Checks a partial by all rules that do not need the session. Returns a copy without unknown fields, and its JSON.
  * @throws {ThroughlineError} INPUT_INVALID, RECORD_TOO_LARGE
  */
-export function preparePartial(given: PartialReply, { recordBytes }: Pick<StoreLimits, "recordBytes">): KeptPartial {
+export function checkPartial(
+  given: PartialReply,
+  { recordBytes }: Pick<StoreLimits, "recordBytes">,
+): { readonly partial: PartialReply; readonly json: string } {
   assertObjects({ "a partial reply": given });
   const problem = problemOf({ ...given });
   if (problem !== null) throw refused("INPUT_INVALID", `The partial reply is not valid: ${problem}.`, {});
   const partial = ownPartial(given);
-  const text = JSON.stringify(partial);
-  const bytes = Buffer.byteLength(text);
+  const json = JSON.stringify(partial);
+  const bytes = Buffer.byteLength(json);
   if (bytes > recordBytes) {
     const message = `The partial reply has ${bytes} bytes; the store takes ${recordBytes}.`;
     throw refused("RECORD_TOO_LARGE", message, { bytes, limit: recordBytes });
   }
-  return { partial, text: sealJson(text) };
+  return { partial, json };
+}
+
+/**
+ * Checks a partial as `checkPartial` does, and gives its JSON a checksum, for a store that keeps it.
+ * @throws {ThroughlineError} INPUT_INVALID, RECORD_TOO_LARGE
+ */
+export function preparePartial(given: PartialReply, limits: Pick<StoreLimits, "recordBytes">): KeptPartial {
+  const { partial, json } = checkPartial(given, limits);
+  return { partial, text: sealJson(json) };
 }
 
 const sealStart = ',"crc":';
