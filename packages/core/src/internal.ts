@@ -204,7 +204,7 @@ export { toolsByWireName, wireToolName } from "./tool-names.ts";
 export { sessionBusy, stillAnswering, turnHolder } from "./turn-holder.ts";
 export { nextTurnState } from "./turn-lease.ts";
 export { FifoLock } from "./fifo-lock.ts";
-export { isUnreadablePartial } from "./unreadable-partial.ts";
+export { isLostPartial, isUnreadablePartial } from "./unreadable-partial.ts";
 export { untilAborted } from "./until-aborted.ts";
 export { createWorkSlices, fewerSteps, inFewerSteps, runInSlices, runSteps, sliceSteps } from "./work-slices.ts";
 export type { Steps } from "./work-slices.ts";

@@ -1,3 +1,4 @@
+import { isLostPayload } from "./erased-payload.ts";
 import { hasErrorCode } from "./throughline-error.ts";
 
 /**
@@ -5,5 +6,10 @@ import { hasErrorCode } from "./throughline-error.ts";
  * it must not keep them from the records, and the turn that writes it replaces it.
  */
 export function isUnreadablePartial(error: unknown): boolean {
-  return hasErrorCode(error, "STORE_CORRUPT", "STORE_VERSION_UNSUPPORTED", "CODEC_FAILED");
+  return hasErrorCode(error, "CODEC_FAILED") || isLostPartial(error);
+}
+
+/** Returns whether the text never can be read: a codec whose keys are away for the moment has it still. */
+export function isLostPartial(error: unknown): boolean {
+  return hasErrorCode(error, "STORE_CORRUPT", "STORE_VERSION_UNSUPPORTED") || isLostPayload(error);
 }

@@ -1,13 +1,12 @@
 import {
   type AssistantMessage,
-  hasErrorCode,
   type OpenTurn,
   type PartialReply,
   type RecordDraft,
   type SessionRef,
   type SessionStore,
 } from "@throughline/core";
-import { isLostPayload } from "@throughline/core/internal";
+import { isLostPartial } from "@throughline/core/internal";
 import { isReply } from "./message-parts.ts";
 import type { Emit } from "./session-event.ts";
 import { textOfContent } from "./window-facts.ts";
@@ -25,8 +24,7 @@ export async function readPartial(
   try {
     return (await partials?.read(ref)) ?? null;
   } catch (cause) {
-    // A codec whose keys are away for the moment throws: the text is there still.
-    if (!hasErrorCode(cause, "STORE_CORRUPT", "STORE_VERSION_UNSUPPORTED") && !isLostPayload(cause)) throw cause;
+    if (!isLostPartial(cause)) throw cause;
     emit?.({ name: "step.failed", step: "read-partial", cause });
     return null;
   }
