@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
 import { relative, sep } from "node:path";
 import { stripVTControlCharacters } from "node:util";
-import { closingText, countsFile, timesFile, writeCounts } from "./closing-line.ts";
-import type { FailedTest, FaultCounts, TestCounts, TimedTest } from "./closing-line.ts";
+import { closingText, countsFile, sumOfFaults, timesFile, writeCounts } from "./closing-line.ts";
+import type { FailedTest, FaultCounts, PassedTest, TestCounts, TimedTest } from "./closing-line.ts";
 import { repositoryRoot } from "./find-files.ts";
 
 /** The part of a vitest test case that is counted. */
@@ -56,8 +56,7 @@ export function countTests(
       const state = test.result().state;
       if (state === "passed") {
         passed += 1;
-        const { states = 0, kills = 0 } = test.meta().faults ?? {};
-        faults = { states: faults.states + states, kills: faults.kills + kills };
+        faults = sumOfFaults([faults, test.meta().faults]);
       } else if (state === "failed") failed += 1;
       else if (leavesSlowTests && isSlow(test)) left += 1;
       else {
@@ -93,12 +92,15 @@ export function failuresOf(modules: Iterable<CountedModule>): readonly FailedTes
 const mostNamedModules = 20;
 
 /** The tests that passed, in a run of few files. */
-export function passesOf(modules: readonly CountedModule[]): readonly Omit<FailedTest, "error">[] {
+export function passesOf(modules: readonly CountedModule[]): readonly PassedTest[] {
   if (modules.length > mostNamedModules) return [];
   return modules.flatMap((module) => {
     const place = { file: fileOf(module), project: module.project?.name ?? "" };
     const tests = [...module.children.allTests()].filter((test) => test.result().state === "passed");
-    return tests.map((test) => ({ ...place, name: test.fullName }));
+    return tests.map((test) => {
+      const { faults } = test.meta();
+      return { ...place, name: test.fullName, ...(faults === undefined ? {} : { faults }) };
+    });
   });
 }
 

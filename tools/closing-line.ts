@@ -17,7 +17,7 @@ export interface TestCounts {
   /** What failed in a file. @default [] */
   readonly failures?: readonly FailedTest[];
   /** What passed, in a run of few files. @default [] */
-  readonly passes?: readonly Omit<FailedTest, "error">[];
+  readonly passes?: readonly PassedTest[];
   /** Errors outside of every file; `failed` counts them too. @default 0 */
   readonly unhandled?: number;
   /** What failed first and passed when its file ran once more, alone. @default [] */
@@ -32,6 +32,11 @@ export interface FailedTest {
   /** Empty for a file. */
   readonly name: string;
   readonly error: string;
+}
+
+/** A test that passed, and the faults that it went through. */
+export interface PassedTest extends Omit<FailedTest, "error"> {
+  readonly faults?: FaultCounts;
 }
 
 /** How long one test took, and whether it has the tag `slow` or lies in a file of slow tests. */
@@ -60,6 +65,16 @@ export const timesFile: string = join(import.meta.dirname, "../node_modules/.cac
 /** The last line of every test run, in the one form that other tools look for. */
 export function closingLine(counts: TestCounts): string {
   return `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
+}
+
+/** The faults of some tests together. */
+export function sumOfFaults(all: Iterable<FaultCounts | undefined | null>): FaultCounts {
+  let [states, kills] = [0, 0];
+  for (const faults of all) {
+    states += faults?.states ?? 0;
+    kills += faults?.kills ?? 0;
+  }
+  return { states, kills };
 }
 
 /** The line that says why tests were skipped, or null when none was. */

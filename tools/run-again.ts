@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import type { FailedTest, TestCounts } from "./closing-line.ts";
+import { type FailedTest, type PassedTest, sumOfFaults, type TestCounts } from "./closing-line.ts";
 import { repositoryRoot } from "./find-files.ts";
 
 /** More failed files than this are a fault, whatever a second run says. */
@@ -31,13 +31,9 @@ function isShownBy(failures: readonly FailedTest[]): (first: FailedTest) => bool
     );
 }
 
-/** Says whether a second run passed what failed first: the test itself, or any test of a file that failed as a whole. */
-function isPassedBy(passes: TestCounts["passes"] = []): (first: FailedTest) => boolean {
-  return (first) =>
-    passes.some(
-      ({ file, project, name }) =>
-        file === first.file && project === first.project && (name === first.name || first.name === ""),
-    );
+/** Says whether a test that passed is the one that failed first, or is in a file that failed as a whole. */
+function isPassOf(first: FailedTest, { file, project, name }: PassedTest): boolean {
+  return file === first.file && project === first.project && (name === first.name || first.name === "");
 }
 
 /**
@@ -49,13 +45,17 @@ export function countsWithAgain(first: TestCounts, again: TestCounts): TestCount
   // A file that failed as a whole has counted none of its tests as passed.
   const isNew = (failure: FailedTest): boolean => failure.name !== "" && !isShownBy(before)(failure);
   const gone = before.filter((failure) => !isShownBy(after)(failure));
-  const isPassed = isPassedBy(again.passes);
-  const left = gone.filter((failure) => !isPassed(failure));
+  const { passes = [] } = again;
+  const unstable = gone.filter((failure) => passes.some((pass) => isPassOf(failure, pass)));
+  const left = gone.filter((failure) => !unstable.includes(failure));
+  const passedNow = passes.filter((pass) => unstable.some((failure) => isPassOf(failure, pass)));
+  const faults = sumOfFaults([first.faults, ...passedNow.map((pass) => pass.faults)]);
   return {
     ...first,
     passed: first.passed - after.filter(isNew).length,
     failed: again.failed + left.length,
     failures: [...after, ...left],
-    unstable: gone.filter(isPassed),
+    unstable,
+    faults: faults.states + faults.kills > 0 ? faults : null,
   };
 }

@@ -47,6 +47,20 @@ describe("what runs again", () => {
     expect(countsWithAgain(first, countsOf(7, [], all))).toMatchObject({ passed: 9, failed: 0, failures: [] });
   });
 
+  it("brings the faults of the tests that pass only then", () => {
+    const first = { ...countsOf(9, [failure("a.ts", "one")]), faults: { states: 5, kills: 1 } };
+    const faults = { states: 2, kills: 10 };
+    const again = countsOf(
+      2,
+      [],
+      [
+        { ...failure("a.ts", "one"), faults },
+        { ...failure("a.ts", "two"), faults },
+      ],
+    );
+    expect(countsWithAgain(first, again).faults).toEqual({ states: 7, kills: 11 });
+  });
+
   it("is failed where it does not run then", () => {
     const first = countsOf(9, [failure("a.ts", "one"), failure("a.ts", "two"), failure("b.ts", "")]);
     const again = countsOf(2, [], [failure("a.ts", "one"), failure("a.ts", "three")]);
