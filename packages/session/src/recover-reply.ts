@@ -1,10 +1,10 @@
-import {
-  type AssistantMessage,
-  type OpenTurn,
-  type PartialReply,
-  type RecordDraft,
-  type SessionRef,
-  type SessionStore,
+import type {
+  AssistantMessage,
+  OpenTurn,
+  PartialReply,
+  RecordDraft,
+  SessionRef,
+  SessionStore,
 } from "@throughline/core";
 import { isLostPartial } from "@throughline/core/internal";
 import { isReply } from "./message-parts.ts";
