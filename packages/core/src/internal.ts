@@ -52,6 +52,7 @@ export { nearestName } from "./nearest-name.ts";
 export { isNestedDeeper, maxArgumentsNesting, maxNesting } from "./nesting.ts";
 export { monotonicMs, systemClock, systemRandom, systemRecordIds, withSystemPorts } from "./node/system-ports.ts";
 export type { SystemPorts } from "./node/system-ports.ts";
+export { onePiece } from "./one-piece.ts";
 export { followingEntry, loadExisting, resetSession, saveOnce, sessionNotFound, updateEntry } from "./open-session.ts";
 export type { ResetSessionOptions } from "./open-session.ts";
 export { openThread } from "./open-thread.ts";

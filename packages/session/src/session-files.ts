@@ -4,6 +4,7 @@ import {
   assertKnownOptions,
   type FileScope,
   type GetFileOptions,
+  onePiece,
   optionKinds,
   type OptionTable,
   refused,
@@ -105,15 +106,11 @@ export function createSessionFiles(store: SessionStore, scope: FileScope, cache:
 
 /** @throws {ThroughlineError} INPUT_INVALID */
 function piecesOf(content: Uint8Array | Blob | AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
-  if (content instanceof Uint8Array) return inOne(content);
+  if (content instanceof Uint8Array) return onePiece(content);
   if (content instanceof Blob) return content.stream();
   if (typeof (content as Partial<AsyncIterable<Uint8Array>> | null)?.[Symbol.asyncIterator] === "function")
     return content;
   throw refused("INPUT_INVALID", "files.put(): `content` must be bytes, a Blob, or a stream of bytes.", {
     argument: "content",
   });
-}
-
-async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { SessionRef } from "@throughline/core";
+import { onePiece } from "@throughline/core/internal";
 import type { PostgresStore } from "@throughline/store-postgres";
-import { oneChunk } from "./secured-store.ts";
 
 const message = (content: unknown): { type: string; message: object } => ({
   type: "message",
@@ -20,7 +20,7 @@ export async function everyWrite(store: PostgresStore, ref: SessionRef): Promise
   const many = Array.from({ length: 12 }, (_, index) => ({ ...message(`word ${index}`), id: `m${index}` }));
   await store.append(ref, many, { idempotencyKey: "many" });
   await store.append(ref, [message("labelled")], { entry: { label: "x" } });
-  const large = await store.files.put(scope, oneChunk(new Uint8Array(1_500_000).fill(7)));
+  const large = await store.files.put(scope, onePiece(new Uint8Array(1_500_000).fill(7)));
   const file = { type: "file", fileId: large.id, mediaType: "application/octet-stream", name: "a" };
   await store.append(ref, [message([file]), message("p".repeat(300_000))]);
   await store.fork.fork(ref, named("fork"), { sessionId: "whole-fork" });

@@ -1,4 +1,5 @@
 import type { SessionRef } from "@throughline/core";
+import { onePiece } from "@throughline/core/internal";
 import { createPostgresStore, type PostgresStore } from "@throughline/store-postgres";
 import type pg from "pg";
 import type { LayoutName } from "../src/layout.ts";
@@ -15,10 +16,6 @@ function say(content: string): { readonly type: string; readonly message: object
   return { type: "message", message: { role: "user", content } };
 }
 
-export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
-}
-
 /** A session with something in every table of the store. */
 async function fillAgent(store: PostgresStore, ref: SessionRef, text: string): Promise<void> {
   const id = ref.agentId === "main" ? "mine" : "theirs";
@@ -28,7 +25,7 @@ async function fillAgent(store: PostgresStore, ref: SessionRef, text: string): P
     entry: { model: text },
   });
   const bytes = new TextEncoder().encode(`file of ${text}`);
-  const { id: fileId } = await store.files.put(ref, oneChunk(bytes));
+  const { id: fileId } = await store.files.put(ref, onePiece(bytes));
   await store.append(ref, [{ type: "message", message: { role: "user", content: [{ type: "file", fileId }] } }]);
   const gone = { ...ref, key: `agent:${ref.agentId}:gone` };
   const importedFrom = { format: "pi", sessionId: id };

@@ -1,4 +1,4 @@
-import { findRecord } from "@throughline/core/internal";
+import { findRecord, onePiece } from "@throughline/core/internal";
 import { readCalls } from "@throughline/session";
 import { z } from "zod";
 import { type Answer, json, list } from "../http/answer.ts";
@@ -74,9 +74,5 @@ export const callRoutes: readonly RouteDefinition[] = [
 /** @throws {ThroughlineError} RECORD_NOT_FOUND, CAPABILITY_UNSUPPORTED */
 async function sentBytes(request: CallApiRequest): Promise<Answer> {
   const { body } = await rebuildSent(request);
-  return { kind: "text", status: 200, type: "application/octet-stream", body: inOne(body) };
-}
-
-async function* inOne(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, void> {
-  yield bytes;
+  return { kind: "text", status: 200, type: "application/octet-stream", body: onePiece(body) };
 }
