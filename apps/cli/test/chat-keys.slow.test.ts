@@ -81,15 +81,20 @@ const reading = {
   eventDelayMs: 200,
 } as const;
 
+/** Sends the first text, and returns once the turn that reads the note runs. */
+async function untilItReads(terminal: Terminal): Promise<void> {
+  await terminal.waitForPrompt();
+  terminal.write("read it\r");
+  await rowOf(terminal, /I read/);
+}
+
 describe("a text that is steered", () => {
   it("is in the next call of the running turn, and stands where it came", async () => {
     writeFileSync(join(directory.path, "note.txt"), "the first line\n\u001b[31mthe second\n");
     await using provider = createProviderSimulator({ replies: [reading], fallback: () => "Both are done." });
     await provider.start();
     await using terminal = chat(provider.url);
-    await terminal.waitForPrompt();
-    terminal.write("read it\r");
-    await rowOf(terminal, /I read/);
+    await untilItReads(terminal);
     terminal.write(`and count the words${altEnter}`);
     await rowOf(terminal, /^1 steering · /);
     await terminal.waitFor("Both are done.");
@@ -110,9 +115,7 @@ describe("a text that is steered", () => {
     await using provider = createProviderSimulator({ replies: [reading], fallback: () => "Both are done." });
     await provider.start();
     await using terminal = chat(provider.url);
-    await terminal.waitForPrompt();
-    terminal.write("read it\r");
-    await rowOf(terminal, /I read/);
+    await untilItReads(terminal);
     terminal.write(`and @more.txt${altEnter}`);
     await terminal.waitFor("Both are done.");
     await terminal.waitForPrompt();
