@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { describeKind } from "../packages/config/src/setting-definition.ts";
+import { describeKind, variableOf } from "../packages/config/src/setting-definition.ts";
 import { settingAliases } from "../packages/config/src/setting-aliases.ts";
 import { settingTables } from "../packages/config/src/setting-tables.ts";
 import { presets } from "../packages/config/src/presets.ts";
@@ -29,7 +29,7 @@ export function configReference(): string {
     "",
     "## Presets",
     "",
-    presetTable(),
+    presetList(),
     "",
     "## Other words",
     "",
@@ -77,24 +77,26 @@ function rangeOf(kind: SettingDefinition["kind"]): string {
     .replace(/^one of /, "");
 }
 
-function settingRow({ key, description, kind, default: fallback }: SettingDefinition): string {
+function settingRow(setting: SettingDefinition): string {
+  const { key, description, kind, default: fallback } = setting;
   const shown = places[key] ?? (fallback === null ? "" : fallback === "" ? "empty" : code(fallback));
-  return `| \`${key}\` | ${cell(description)} | ${cell(rangeOf(kind))} | ${shown} |`;
+  return `| \`${key}\`${namesOf(setting)} | ${cell(description)} | ${cell(rangeOf(kind))} | ${shown} |`;
 }
 
-function presetTable(): string {
-  const names = Object.keys(presets);
-  const keys = settingTables
-    .flatMap(({ settings }) => settings.map(({ key }) => key))
-    .filter((key) => names.some((name) => presets[name]?.[key] !== undefined));
-  const rows = keys.map((key) => {
-    const cells = names.map((name) => {
-      const value = presets[name]?.[key];
-      return value === undefined ? "" : code(value);
-    });
-    return `| \`${key}\` | ${cells.join(" | ")} |`;
+/** The flag of a setting, and the variables whose names do not follow from its key. */
+function namesOf({ key, flag, environment }: SettingDefinition): string {
+  const variables = environment.map(({ name }) => name).filter((name) => name !== variableOf(key));
+  return [...(flag === null ? [] : [flag]), ...variables].map((name) => `, \`${name}\``).join("");
+}
+
+/** Each preset as an object of a file, with the keys in the order of the tables above. */
+function presetList(): string {
+  const keys = settingTables.flatMap(({ settings }) => settings.map(({ key }) => key));
+  const blocks = Object.entries(presets).map(([name, values]) => {
+    const rows = keys.flatMap((key) => (values[key] === undefined ? [] : [`${key}: ${shownText(values[key])}`]));
+    return [`### \`${name}\``, "", "```text", ...rows, "```"].join("\n");
   });
-  return [`| key | ${names.join(" | ")} |`, `| --- |${" --- |".repeat(names.length)}`, ...rows].join("\n");
+  return blocks.join("\n\n");
 }
 
 function aliasTable(): string {
@@ -103,14 +105,18 @@ function aliasTable(): string {
 }
 
 /** Prompts are shown by their thresholds: whole they would not fit a table. */
-function code(value: unknown): string {
+function shownText(value: unknown): string {
   const isPrompts = Array.isArray(value) && value.some((item) => typeof item === "object");
   const shown = isPrompts
     ? (value as readonly { percent: number; injectAs: string }[]).map(
         ({ percent, injectAs }) => `${percent} ${injectAs}`,
       )
     : value;
-  return cell(`\`${typeof shown === "string" ? shown : JSON.stringify(shown)}\``);
+  return typeof shown === "string" ? shown : JSON.stringify(shown);
+}
+
+function code(value: unknown): string {
+  return cell(`\`${shownText(value)}\``);
 }
 
 function cell(text: string): string {

@@ -11,6 +11,13 @@ describe("docs/configuration.md", () => {
     expect(page).toBe(pageWithTables(page));
   });
 
+  it("names each flag, and each variable that does not follow from its key", () => {
+    const tables = page.slice(page.indexOf("## Settings"));
+    for (const names of ["`store`, `--store`", "`color`, `NO_COLOR`", "`plain`, `--plain`, `ACCESSIBLE`"])
+      expect(tables).toContain(`| ${names} |`);
+    expect(tables).not.toContain("`THROUGHLINE_STORE`");
+  });
+
   it("has every key once, with its range and its default", () => {
     const settings = page.slice(page.indexOf("## Settings"), page.indexOf("## Presets"));
     const rows = settings.split("\n").filter((line) => line.startsWith("| `"));

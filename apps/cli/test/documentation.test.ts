@@ -2,7 +2,6 @@ import { execFile } from "node:child_process";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { chatSettings, cliSettings } from "@throughline/config/internal";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { commandTable } from "../src/command-table.ts";
 import { replCommands } from "../src/chat/repl-commands.ts";
@@ -37,7 +36,6 @@ function firstCells(text: string): string[] {
 }
 
 const visible = commandTable.filter(({ isHidden }) => isHidden !== true);
-const settings = [...cliSettings.settings, ...chatSettings.settings];
 const program = createProgram({
   version,
   commands: commandTable,
@@ -60,22 +58,11 @@ describe("docs/cli.md", () => {
     ).toEqual(options.map(({ flags }) => flags).toSorted());
   });
 
-  it("has the global options, the settings and no command that is not there", () => {
+  it("has the global options and no command that is not there", () => {
     const flags = [...globalOptions.map((option) => option.flags), "--version"];
     expect(firstCells(section("## Global options")).toSorted()).toEqual(flags.toSorted());
-    expect(firstCells(section("## Settings"))).toEqual(settings.map(({ key }) => key));
     const headings = Array.from(section("## Commands").matchAll(/^### (.+)$/gm), (match) => match[1]);
     expect(headings.toSorted()).toEqual(visible.map(({ name }) => name).toSorted());
-  });
-
-  it("names flag and variable of every setting", () => {
-    const text = section("## Settings");
-    for (const { key, flag, environment } of settings) {
-      const row = text.split("\n").find((line) => line.startsWith(`| \`${key}\``)) ?? "";
-      for (const name of [flag, ...environment.map((variable) => variable.name)]) {
-        if (name !== null) expect(row).toContain(`\`${name}\``);
-      }
-    }
   });
 });
 

@@ -53,7 +53,7 @@ function definitionOf(area: string, field: SettingField): SettingDefinition {
 }
 
 /** `session.checkpoint.turnThreshold` becomes THROUGHLINE_SESSION_CHECKPOINT_TURN_THRESHOLD. */
-function variableOf(key: string): string {
+export function variableOf(key: string): string {
   return `THROUGHLINE_${key.replaceAll(/([a-z])([A-Z])/g, "$1_$2").replaceAll(".", "_")}`.toUpperCase();
 }
 
