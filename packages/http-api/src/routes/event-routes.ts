@@ -42,7 +42,7 @@ export const eventRoutes: readonly RouteDefinition[] = [
       partial: queryFlag().exactOptional().describe("also the reply that is being written"),
       delta: queryFlag()
         .exactOptional()
-        .describe("also text of calls through a gateway, which this version does not have"),
+        .describe("true is refused: no store keeps text of calls through a gateway while it arrives"),
     }),
     headers,
     answers,
@@ -72,7 +72,8 @@ export const eventRoutes: readonly RouteDefinition[] = [
     method: "GET",
     path: "/events",
     summary: "Follows up to 50 sessions in one stream.",
-    description: `The data of a \`record\` has a \`sessionId\`; the id of an event states how far the stream is in every session.\n\n${description}`,
+    description:
+      "The events are those of one session, without `partial`. The data of a `record` has a `sessionId`; the id of an event states how far the stream is in every session.",
     scope: "read",
     query: z.strictObject({
       agent: sessionQuery.agent,
