@@ -101,7 +101,7 @@ const table = {
     severity: "error",
     remedy: "The line is kept in its place and left out of the context; doctor --repair writes a clean copy.",
   },
-  LINE_TOO_LONG: { severity: "error", remedy: "The line is kept and left out; raise the limit to read it." },
+  LINE_TOO_LONG: { severity: "error", remedy: "The line is kept and left out. No setting raises the limit of 16 MiB." },
   LOG_DAMAGED: {
     severity: "error",
     remedy:
