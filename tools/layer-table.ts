@@ -223,7 +223,6 @@ export const limits: {
 const packageFiles = [
   "README.md",
   "SPEC.md",
-  "CHANGELOG.md",
   "THIRD_PARTY.md",
   "package.json",
   "tsconfig.json",
@@ -231,7 +230,7 @@ const packageFiles = [
   "test",
 ];
 
-/** What a package folder may hold. SPEC.md belongs to state machines, CHANGELOG.md is written at a release, THIRD_PARTY.md names parts of others. */
+/** What a package folder may hold. SPEC.md belongs to state machines, THIRD_PARTY.md names parts of others. */
 export const allowedEntries: { readonly packages: ReadonlySet<string>; readonly apps: ReadonlySet<string> } = {
   packages: new Set(packageFiles),
   apps: new Set([...packageFiles, "bin"]),
