@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import type { TurnMarkState } from "../src/turn-mark.ts";
 import { createScriptedModel } from "./scripted-model.ts";
 import { createFixture, key } from "./session-fixture.ts";
 
@@ -41,6 +42,21 @@ describe("SPEC.md", () => {
     for (const [section, fields] of Object.entries(written))
       expect([...fields.difference(fieldsOf(section))]).toEqual([]);
     expect([...states].toSorted()).toEqual(["aborted", "done", "failed", "open", "step-limit"]);
-    for (const state of states) expect(text).toContain(`\`${state}\``);
+  });
+
+  it("names every state that a mark can have, and what a denied turn states", () => {
+    const states: Readonly<Record<TurnMarkState, true>> = {
+      open: true,
+      done: true,
+      aborted: true,
+      failed: true,
+      "step-limit": true,
+      denied: true,
+      waiting: true,
+      interrupted: true,
+    };
+    const table = text.split("## States")[1]?.split("\n## ")[0] ?? "";
+    for (const state of Object.keys(states)) expect(table).toContain(`\`${state}\``);
+    expect(fieldsOf("throughline.turn")).toContain("denial");
   });
 });
