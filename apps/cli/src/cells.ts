@@ -3,7 +3,8 @@ import stringWidth from "fast-string-width";
 /** Returns the cells of a text that may hold styles, as the cursor moves. */
 export const styledWidth: (text: string) => number = stringWidth;
 
-const graphemes = new Intl.Segmenter(undefined, { granularity: "grapheme" });
+/** Is made on use: it reads tables of Unicode, 8 ms of each start. */
+let graphemes: Intl.Segmenter | null = null;
 
 const plain = /^[ -~]*$/;
 
@@ -38,6 +39,7 @@ export function shorten(text: string, width: number, cut: Cut = "middle", sign: 
 const longestGrapheme = 32;
 
 function clusters(text: string): readonly string[] {
+  graphemes ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
   return Array.from(graphemes.segment(text.toWellFormed()), ({ segment }) => segment);
 }
 

@@ -1,6 +1,5 @@
 import { fstatSync } from "node:fs";
 import process from "node:process";
-import { isatty } from "node:tty";
 import { findUserHome, findWorkingDirectory } from "@throughline/config/internal";
 import { ThroughlineError } from "@throughline/core";
 import { reportError } from "./error-report.ts";
@@ -110,6 +109,8 @@ function stopProcess(onContinue: () => void): void {
 
 /** Each terminal is a device of its own. Without a terminal, commands of one shell or script belong together. */
 function terminalName(): string {
+  // Loaded on use: the module brings sockets, which no other part of a start needs.
+  const { isatty } = process.getBuiltinModule("node:tty");
   const terminal = [0, 1, 2].find((descriptor) => isatty(descriptor));
   // Windows gives its consoles no device number, and its terminal names each tab.
   if (terminal !== undefined && process.platform !== "win32") return `terminal ${fstatSync(terminal).rdev}`;

@@ -1,4 +1,4 @@
-import { getHeapStatistics } from "node:v8";
+import { builtinModule } from "../builtin-module.ts";
 import { ThroughlineError } from "../throughline-error.ts";
 import type { ReadOptions, SessionStore } from "../session-store.ts";
 import type { ReadPayload, RecordPage } from "../stored-records.ts";
@@ -11,8 +11,14 @@ const share = 0.35;
 /** V8's limit includes the space of new objects, which holds no records. */
 const youngBytes = 192 * 1024 * 1024;
 
+interface HeapModule {
+  getHeapStatistics(): { readonly heap_size_limit: number };
+}
+
+/** The module is loaded on use, because it costs each start of the command line 2 ms. A runtime without it has no bound. */
 function heapBytes(): number {
-  const { heap_size_limit: limit } = getHeapStatistics();
+  const v8 = builtinModule("node:v8") as HeapModule | undefined;
+  const limit = v8?.getHeapStatistics().heap_size_limit ?? Number.POSITIVE_INFINITY;
   return Math.max(limit - youngBytes, limit / 4);
 }
 
