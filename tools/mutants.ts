@@ -6,7 +6,7 @@ import { join } from "node:path";
 import process from "node:process";
 import { parseArgs } from "node:util";
 import { findFiles, findPackages, repositoryRoot } from "./find-files.ts";
-import { apply, type Mutation, mutationsOf } from "./mutants/mutation-sites.ts";
+import { apply, type Mutation, mutationsOf, parses } from "./mutants/mutation-sites.ts";
 import { createRandom } from "./seeded-random.ts";
 import { withoutSlowTests } from "./test-tiers.ts";
 
@@ -21,15 +21,27 @@ interface Mutant extends Mutation {
 /** The first tier that reports a mutant: its types, a quick test, a slow one; none where all pass. */
 type Tier = "types" | "default" | "whole" | "none";
 
-/** One mutant of a package, in one of its files by the number of their mutations. */
-function drawMutant(root: string, project: string, random: () => number): Mutant {
+/** A place in a package that can be mutated, with the source that it lies in. */
+interface Site extends Mutation {
+  readonly path: string;
+  readonly source: string;
+}
+
+function sitesOf(root: string, project: string): readonly Site[] {
   const files = findFiles(root, `${project}/src`, [".ts"]).filter((path) => !path.endsWith("option-table.ts"));
-  const sites = files.flatMap((path) => {
+  return files.flatMap((path) => {
     const source = readFileSync(join(root, path), "utf8");
     return mutationsOf(path, source).map((mutation) => ({ ...mutation, path, source }));
   });
-  const { source, ...site } = sites[Math.floor(random() * sites.length)] as (typeof sites)[number];
-  return { ...site, project, line: source.slice(0, site.start).split("\n").length };
+}
+
+/** One mutant of a package, in one of its files by the number of their mutations. */
+function drawMutant(project: string, sites: readonly Site[], random: () => number): Mutant {
+  for (;;) {
+    const { source, ...site } = sites[Math.floor(random() * sites.length)] as Site;
+    if (parses(site.path, apply(source, site)))
+      return { ...site, project, line: source.slice(0, site.start).split("\n").length };
+  }
 }
 
 /** Draws `count` mutants in turn over some packages, all by the seed. */
@@ -39,10 +51,12 @@ function drawMutants(root: string, seed: number, count: number, packageCount: nu
   const chosen = tested
     .map((folder) => ({ folder, order: random() }))
     .toSorted((a, b) => a.order - b.order)
-    .slice(0, packageCount);
-  return Array.from({ length: count }, (_, index) =>
-    drawMutant(root, (chosen[index % chosen.length] as { folder: string }).folder, random),
-  );
+    .slice(0, packageCount)
+    .map(({ folder }) => ({ folder, sites: sitesOf(root, folder) }));
+  return Array.from({ length: count }, (_, index) => {
+    const { folder, sites } = chosen[index % chosen.length] as { folder: string; sites: readonly Site[] };
+    return drawMutant(folder, sites, random);
+  });
 }
 
 /** The projects with tests that use a project, itself first. */
@@ -61,36 +75,46 @@ function dependentsOf(root: string, project: string): readonly string[] {
   return [...found].filter((folder) => findFiles(root, `${folder}/test`, [".test.ts"]).length > 0);
 }
 
-/** Whether a command in the clone fails; one that hangs fails, too. */
-function fails(clone: string, command: string, args: readonly string[]): boolean {
+/** Runs a command in the clone. Returns its first line about a failure, or null if it passes. One that hangs fails, too. */
+function failureOf(clone: string, command: string, args: readonly string[]): string | null {
   const path = `${join(clone, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`;
-  const env = { ...process.env, PATH: path, CI: "true" };
-  const { status } = spawnSync(command, args, { cwd: clone, env, stdio: "ignore", timeout: 1_800_000 });
-  return status !== 0;
+  const env = { ...process.env, PATH: path, CI: "true", NO_COLOR: "1" };
+  const options = { cwd: clone, env, encoding: "utf8", timeout: 1_800_000, maxBuffer: 2 ** 28 } as const;
+  const { status, stdout, stderr } = spawnSync(command, args, options);
+  if (status === 0) return null;
+  return /^ ?FAIL .+|^.*\berror\b.*/m.exec(`${stdout}\n${stderr}`)?.[0].trim() ?? `ended with ${status}`;
 }
 
 function vitest(projects: readonly string[], args: readonly string[]): readonly string[] {
   return ["run", "--bail=1", ...projects.flatMap((project) => ["--project", project]), ...args];
 }
 
-/** Finds the first tier that reports the mutant, the quickest tests first. */
-function judge(clone: string, mutant: Mutant): Tier {
+/** Finds the first tier that reports the mutant, the quickest tests first, and the first failure there. */
+function judge(clone: string, mutant: Mutant): { readonly tier: Tier; readonly failure: string } {
   const path = join(clone, mutant.path);
   const source = readFileSync(path, "utf8");
   const own = [mutant.project];
   const others = dependentsOf(clone, mutant.project).filter((project) => project !== mutant.project);
+  // What comes last is slow: the tests with the tag, then the files.
+  const slow = [
+    ["--tags-filter=slow", "--passWithNoTests"],
+    ["--passWithNoTests", ".slow.test.ts"],
+  ];
+  const steps: readonly (readonly [Tier, string, readonly string[]])[] = [
+    ["default", "vitest", vitest(own, withoutSlowTests)],
+    ["types", "tsc", ["-b", mutant.project]],
+    ...(others.length === 0 ? [] : [["default", "vitest", vitest(others, withoutSlowTests)] as const]),
+    ...[own, others]
+      .filter((projects) => projects.length > 0)
+      .flatMap((projects) => slow.map((args) => ["whole", "vitest", vitest(projects, args)] as const)),
+  ];
   writeFileSync(path, apply(source, mutant));
   try {
-    if (fails(clone, "vitest", vitest(own, withoutSlowTests))) return "default";
-    if (fails(clone, "tsc", ["-b", mutant.project])) return "types";
-    if (others.length > 0 && fails(clone, "vitest", vitest(others, withoutSlowTests))) return "default";
-    // What is left is slow: the tests with the tag, then the files.
-    for (const projects of [own, others]) {
-      if (projects.length === 0) continue;
-      if (fails(clone, "vitest", vitest(projects, ["--tags-filter=slow", "--passWithNoTests"]))) return "whole";
-      if (fails(clone, "vitest", vitest(projects, ["--passWithNoTests", ".slow.test.ts"]))) return "whole";
+    for (const [tier, command, args] of steps) {
+      const failure = failureOf(clone, command, args);
+      if (failure !== null) return { tier, failure };
     }
-    return "none";
+    return { tier: "none", failure: "" };
   } finally {
     writeFileSync(path, source);
   }
@@ -120,9 +144,9 @@ if (import.meta.main) {
     const counts: Record<Tier, number> = { types: 0, default: 0, whole: 0, none: 0 };
     for (const [index, mutant] of mutants.entries()) {
       if (index < Number(values.from)) continue;
-      const tier = judge(clone, mutant);
+      const { tier, failure } = judge(clone, mutant);
       counts[tier] += 1;
-      process.stdout.write(`${index}\t${tier}\t${mutant.path}:${mutant.line}\t${mutant.kind}\n`);
+      process.stdout.write(`${index}\t${tier}\t${mutant.path}:${mutant.line}\t${mutant.kind}\t${failure}\n`);
     }
     const quick = counts.types + counts.default;
     const share = ((100 * quick) / Math.max(1, quick + counts.whole)).toFixed(1);
