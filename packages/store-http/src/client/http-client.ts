@@ -73,7 +73,8 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
     const response = await ask(`${base}/api/v1${request.path}${queryOf(request.query)}`, {
       method,
       headers: headersOf(options, request, text !== undefined),
-      redirect: "error",
+      // A Worker knows no redirect mode "error". A redirect that is not followed is a response that is not ok.
+      redirect: "manual",
       ...bodyOf(text, stream),
       ...(signal === undefined ? {} : { signal }),
     });
