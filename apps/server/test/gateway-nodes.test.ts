@@ -49,7 +49,10 @@ async function say(history: Said[], content: string, { url }: GatewayServing, to
     headers: { "x-api-key": token, "anthropic-version": "2023-06-01" },
     body: JSON.stringify({ model: "claude-opus-5", max_tokens: 100, messages: history }),
   });
-  const reply = (await answer.json()) as { readonly content: readonly { readonly text: string }[] };
+  const body = await answer.text();
+  // The body of a refusal says why.
+  expect([answer.status, answer.ok ? "" : body]).toEqual([200, ""]);
+  const reply = JSON.parse(body) as { readonly content: readonly { readonly text: string }[] };
   history.push({ role: "assistant", content: reply.content.map(({ text }) => text).join("") });
 }
 

@@ -77,7 +77,9 @@ export function createProviderSimulator(options: ProviderSimulatorOptions = {}):
   const script: SimulatedReply[] = [...(options.replies ?? [])];
   const desk = createDesk(options, script);
   const faults = createFaultKeeper();
-  const server = createServer((request, response) => {
+  // Providers keep an idle connection for minutes. After Node's five seconds a test on a busy machine would lose a request
+  // that is on its way while the connection ends.
+  const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
     handleRequest(request, response, desk).catch((error: unknown) => {
       // A client that disconnects while it is still sending is not a fault of the simulator.
       if (request.complete) faults.keep(error, response);

@@ -53,6 +53,12 @@ describe("the simulator", () => {
     expect(seen).toEqual([1, 0]);
   });
 
+  it("keeps an idle connection for longer than a busy machine stalls", async () => {
+    await start({ replies: ["Hello."] });
+    const answer = await post(simulator.url, "anthropic", hi, { Connection: "keep-alive" });
+    expect(answer.headers.get("keep-alive")).toBe("timeout=65");
+  });
+
   it.each(bodies)("%s: gives the same bytes in two runs, and none that the script has not", async (api, body) => {
     const runs: string[] = [];
     for (const _run of [1, 2]) {
