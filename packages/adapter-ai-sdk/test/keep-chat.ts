@@ -1,9 +1,12 @@
 // Answers in a chat with a word every 20 ms, and says on stdout what it has given: node keep-chat.ts STORE.db
+import { flushCompileCache } from "node:module";
 import process from "node:process";
 import { writeSync } from "node:fs";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import { createChatStore } from "../src/chat-store.ts";
 
+// A process that is killed does not keep what it compiled by itself.
+flushCompileCache();
 await using store = createSqliteStore({ path: process.argv[2] ?? "" });
 const chats = createChatStore({ store });
 await chats.saveChat({

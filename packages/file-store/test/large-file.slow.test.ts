@@ -36,7 +36,7 @@ async function* content(onPiece: () => void): AsyncGenerator<Uint8Array> {
 }
 
 describe("a file of 100 MB in object storage", () => {
-  it("is put and read in flat memory, and can be ended", { timeout: 120_000 }, async () => {
+  it("is put and read in flat memory, and can be ended", async () => {
     const store = withFileStore(createMemoryStore(), { files: s3.fileStore() });
     const scope = { namespace: "", agentId: "main" };
     const before = heldBytes();
