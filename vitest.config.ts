@@ -26,24 +26,10 @@ function projectFolders(): string[] {
 const isolated: ReadonlySet<string> = new Set(["packages/store-postgres"]);
 
 /**
- * Projects whose temporary files lie in memory in the short tier: their tests repeat one thing hundreds of times, and a
- * flush costs nothing there. What a disk does, they simulate; the long tier runs them on one.
+ * Projects whose temporary files lie on the disk in every tier. The tests of all others repeat one thing hundreds of
+ * times, and a flush costs nothing in memory. What a disk does, they simulate; the long tier runs them on one.
  */
-const inMemory: ReadonlySet<string> = new Set([
-  "apps/cli",
-  "apps/server",
-  "examples/custom-store",
-  "packages/encryption",
-  "packages/gateway",
-  "packages/http-api",
-  "packages/openclaw-compat",
-  "packages/session",
-  "packages/store-http",
-  "packages/store-jsonl",
-  "packages/store-postgres",
-  "packages/store-sqlite",
-  "packages/transfer",
-]);
+const onDisk: ReadonlySet<string> = new Set(["lab", "tools"]);
 
 /** A file system in memory that has room, and from which a library can be loaded; null where there is none. */
 function memoryFolder(): string | null {
@@ -118,8 +104,9 @@ const config: ViteUserConfig = defineConfig({
     },
   },
   test: {
-    // On two cores the default is one file at a time. Most files wait for processes, disks and servers: two at once used 1.6.
-    maxWorkers: Math.max(3, availableParallelism() - 1),
+    // On two cores the default is one file at a time. Most files wait for processes, disks and servers: three at once used
+    // 1.6 of two cores in the whole tier.
+    maxWorkers: Math.max(4, availableParallelism() - 1),
     tags: [
       { name: "slow", description: "takes over half a second; npm test leaves it out, npm test -- --all runs it" },
     ],
@@ -143,7 +130,7 @@ const config: ViteUserConfig = defineConfig({
           TZ: "UTC",
           // and compiling these is three quarters of what such a process costs.
           NODE_COMPILE_CACHE: join(root, "node_modules/.cache/test-processes"),
-          ...(memory !== null && inMemory.has(folder) ? { TMPDIR: memory } : {}),
+          ...(memory === null || onDisk.has(folder) ? {} : { TMPDIR: memory }),
         },
         // Against a test that hangs, not against one that is slow: the slowest takes 20 s on a quiet machine.
         testTimeout: 180_000,
