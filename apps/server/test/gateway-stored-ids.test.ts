@@ -5,6 +5,8 @@ import { serve, type Serving } from "./serving.ts";
 
 /** Bodies that an upstream was sent. */
 const heard: string[] = [];
+/** The names of the headers of the newest. */
+let heardNames: readonly string[] = [];
 /** What it answers. */
 let reply: object = {};
 let isStream = false;
@@ -17,6 +19,7 @@ const none = { id: "resp_0", object: "response", model: "m", status: "completed"
 beforeAll(async () => {
   upstream = createServer((request, response) => {
     const chunks: Buffer[] = [];
+    heardNames = Object.keys(request.headers);
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
       heard.push(Buffer.concat(chunks).toString());
@@ -53,10 +56,17 @@ beforeEach(() => {
   isStream = false;
 });
 
-const post = async (path: string, body: object | string, shown = other, mode = "record"): Promise<number> => {
+const post = async (
+  path: string,
+  body: object | string,
+  shown = other,
+  mode = "record",
+  more: Readonly<Record<string, string>> = {},
+): Promise<number> => {
+  const own = { authorization: `Bearer ${shown}`, "content-type": "application/json", "throughline-mode": mode };
   const answer = await fetch(`${serving.url}/${path}`, {
     method: "POST",
-    headers: { authorization: `Bearer ${shown}`, "content-type": "application/json", "throughline-mode": mode },
+    headers: { ...more, ...own },
     body: typeof body === "string" ? body : JSON.stringify(body),
   });
   await answer.text();
@@ -97,6 +107,34 @@ describe("with a key of the server's, a request that names what the account has 
 describe("with a key of the server's, a request whose ids are its own", () => {
   it.each(plain)("passes: %s %j", async (path, body) => {
     expect([await post(path, body), heard.length]).toEqual([200, 1]);
+  });
+});
+
+describe("with a key of the server's, a header of a provider", () => {
+  const known = ["anthropic-version", "anthropic-beta", "anthropic-dangerous-direct-browser-access", "openai-beta"];
+  const choosing = [
+    "anthropic-workspace-id",
+    "anthropic-user-profile-id",
+    "anthropic-organization-id",
+    "anthropic-worker-id",
+    "anthropic-of-next-year",
+    "openai-organization",
+    "openai-project",
+    "x-goog-user-project",
+    "x-amz-security-token",
+  ];
+
+  it("passes where it chooses no part of the account", async () => {
+    const headers = Object.fromEntries([...known, ...choosing].map((name) => [name, "x"]));
+    for (const [path, body] of [
+      ["anthropic/v1/messages", claude],
+      ["openai/v1/responses", item()],
+      ["shared/v1/responses", item()],
+    ] as const) {
+      expect(await post(path, body, other, "record", headers)).toBe(200);
+      expect(heardNames).toEqual(expect.arrayContaining(known));
+      expect(heardNames.filter((name) => choosing.includes(name))).toEqual([]);
+    }
   });
 });
 

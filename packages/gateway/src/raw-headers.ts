@@ -25,16 +25,24 @@ const ofTheWay: ReadonlySet<string> = new Set([
   "expect",
 ]);
 
-/** With the server's key, these headers select the server's account, so the client's values are dropped. */
-const ofTheAccount: ReadonlySet<string> = new Set([
-  "authorization",
-  "x-api-key",
-  "api-key",
-  "x-goog-api-key",
-  "openai-organization",
-  "openai-project",
-  "chatgpt-account-id",
+/** With the server's key, these headers carry the account's credential, so the client's values are dropped. */
+const ofTheAccount: ReadonlySet<string> = new Set(["authorization", "x-api-key", "api-key"]);
+
+/**
+ * A provider's own header may select an organization, a workspace or a user of the account. With the server's key only
+ * the listed headers are forwarded, because the effect of any other header is unknown.
+ */
+const ofTheProvider = /^(?:anthropic|openai|chatgpt|x-goog|x-amz|x-ms)-/;
+const choosingNothing: ReadonlySet<string> = new Set([
+  "anthropic-version",
+  "anthropic-beta",
+  "anthropic-dangerous-direct-browser-access",
+  "openai-beta",
 ]);
+
+function choosesAccount(name: string): boolean {
+  return ofTheAccount.has(name) || (ofTheProvider.test(name) && !choosingNothing.has(name));
+}
 
 const tokenForm = /tl_[a-z0-9]{12}_[A-Za-z0-9_-]/i;
 /** Limits how often URL escapes are decoded, because escapes can be nested. */
@@ -80,7 +88,7 @@ export function requestHeaders({ rawHeaders }: IncomingMessage, isOwnCredential:
     if (hasToken(value)) return true;
     if (hopByHop.has(name) || named.has(name) || ofTheWay.has(name)) return true;
     if (name.startsWith("x-forwarded-") || name.startsWith("throughline-")) return true;
-    return isOwnCredential && ofTheAccount.has(name);
+    return isOwnCredential && choosesAccount(name);
   });
 }
 
