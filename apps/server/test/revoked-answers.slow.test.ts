@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { request as httpRequest } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createTokenStore, type Scope } from "@throughline/http-api/internal";
@@ -43,6 +44,17 @@ async function readToEnd(token: string, below: string, body: object | null, head
   return pieces.join(" ");
 }
 
+/** Sends the beginning of a file, and resolves once the connection has ended. */
+function uploadWithoutEnd(token: string): Promise<string> {
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/octet-stream" };
+  const request = httpRequest(`${raw.serving.url}/api/v1/files`, { method: "POST", headers });
+  request.write("the beginning");
+  return new Promise((resolve) => {
+    request.once("response", ({ statusCode }) => resolve(String(statusCode)));
+    request.once("error", () => resolve("cut"));
+  });
+}
+
 /** Every kind of answer that lasts, begun and still open. */
 async function begin(token: string): Promise<readonly Promise<string>[]> {
   const ask = { model: "claude-opus-5", max_tokens: 1, stream: true, messages: [{ role: "user", content: "hi" }] };
@@ -60,7 +72,9 @@ async function begin(token: string): Promise<readonly Promise<string>[]> {
     readToEnd(token, "/caller/v1/messages", { ...ask, max_tokens: 3 }, passing),
     readToEnd(token, "/api/v1/sessions/notes/events", null),
     readToEnd(token, "/api/v1/events?session=notes", null),
+    readToEnd(token, "/api/v1/sessions/notes/turn/events", null),
     readToEnd(token, "/api/v1/sessions/notes/turns", { owner: "waits", whenBusy: "wait" }),
+    uploadWithoutEnd(token),
   ];
   await expect.poll(() => raw.heard.length).toBe(heardBefore + 3);
   return open;
@@ -72,6 +86,8 @@ const ends = [
   expect.stringMatching(/^200 .*ping[^]*cut$/),
   expect.stringMatching(/^200 [^]*event: gone[^]*"code":"UNAUTHENTICATED"/),
   expect.stringMatching(/^200 [^]*event: gone[^]*"code":"UNAUTHENTICATED"/),
+  expect.stringMatching(/^200 [^]*"code":"UNAUTHENTICATED"/),
+  "cut",
   "cut",
 ];
 
