@@ -26,7 +26,6 @@ const ownNames: ReadonlySet<string> = new Set([
   "caller_id",
   "approval_request_id",
   "connector_id",
-  "item_id",
 ]);
 
 /**
