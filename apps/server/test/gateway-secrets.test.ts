@@ -74,9 +74,14 @@ describe("a token of ours where it does not belong", () => {
 describe("what a provider says to the account of the server", () => {
   const refusal = `{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key: ${key}${key} of k"}}`;
   const head = (more: readonly string[], length: number): string =>
-    ["HTTP/1.1 401 Unauthorized", "content-type: application/json", `content-length: ${length}`, ...more, "", ""].join(
-      "\r\n",
-    );
+    [
+      `HTTP/1.1 401 Unauthorized ${key}`,
+      "content-type: application/json",
+      `content-length: ${length}`,
+      ...more,
+      "",
+      "",
+    ].join("\r\n");
   const headers = [
     `x-quoted: ${key}`,
     "set-cookie: __cf=1; path=/",
@@ -102,6 +107,7 @@ describe("what a provider says to the account of the server", () => {
     const answer = await ask("own");
     const text = await answer.text();
     expect([answer.status, text]).toEqual([401, refusal.replaceAll(key, "*".repeat(key.length))]);
+    expect(answer.statusText).toBe(`Unauthorized ${"*".repeat(key.length)}`);
     const names = [...answer.headers.keys()];
     expect(names.filter((name) => /^set-cookie|^access-control|^clear-site/.test(name))).toEqual([]);
     expect([answer.headers.get("x-quoted"), answer.headers.get("request-id")]).toEqual(["*".repeat(17), "req_1"]);

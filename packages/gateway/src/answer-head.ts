@@ -1,6 +1,6 @@
 import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { RebuiltCall } from "./guard.ts";
-import { responseHeaders } from "./raw-headers.ts";
+import { responseHeaders, withoutSecret } from "./raw-headers.ts";
 
 export interface AddedHeaders {
   readonly session: string | null;
@@ -25,7 +25,8 @@ export function writeHead(
   // Node must not add a Date header, because the headers already have the provider's.
   response.sendDate = false;
   const { statusCode = 502, statusMessage = "" } = answer;
-  response.writeHead(statusCode, reasonForm.test(statusMessage) ? statusMessage : STATUS_CODES[statusCode], headers);
+  const reason = withoutSecret(statusMessage, secret);
+  response.writeHead(statusCode, reasonForm.test(reason) ? reason : STATUS_CODES[statusCode], headers);
   // Writing an empty Buffer sends the head as Latin-1, which keeps the provider's bytes. `flushHeaders` would encode it
   // as UTF-8.
   response.write(Buffer.alloc(0));

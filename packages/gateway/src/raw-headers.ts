@@ -131,7 +131,12 @@ export function responseHeaders({ rawHeaders }: IncomingMessage, secret: string 
     if (secret !== null && isForOneClient(name)) return true;
     return hopByHop.has(name) || named.has(name) || name.startsWith("throughline-");
   });
-  return secret === null || secret === "" ? headers : headers.map((text) => text.replaceAll(secret, masked(secret)));
+  return headers.map((text) => withoutSecret(text, secret));
+}
+
+/** Masks the key in a text of the answer's head. */
+export function withoutSecret(text: string, secret: string | null): string {
+  return secret === null || secret === "" ? text : text.replaceAll(secret, masked(secret));
 }
 
 /** Returns a mask of equal length, so that the content length of the answer stays valid. */
