@@ -8,7 +8,7 @@ import { parsePostgresUrl } from "./postgres-url.ts";
  * Opens a pool of the driver. Errors of idle connections are ignored, because the next operation detects them itself.
  */
 export function openPool(url: string, maxConnections: number, connectTimeoutMs: number): pg.Pool {
-  const pool = new pg.Pool({
+  const pool = new EndingPool({
     connectionString: url,
     max: maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -21,6 +21,31 @@ export function openPool(url: string, maxConnections: number, connectTimeoutMs: 
   // process.
   pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
+}
+
+/** Does not wait at its end for connections that a silent server never takes, as the driver's pool does. */
+class EndingPool extends pg.Pool {
+  readonly #opening: Set<pg.Client>;
+
+  constructor(config: pg.PoolConfig) {
+    const opening = new Set<pg.Client>();
+    class OpeningClient extends pg.Client {
+      constructor(options?: pg.ClientConfig) {
+        super(options);
+        opening.add(this);
+        this.once("end", () => opening.delete(this));
+      }
+    }
+    super({ ...config, Client: OpeningClient });
+    this.#opening = opening;
+    this.on("connect", (client) => opening.delete(client as unknown as pg.Client));
+  }
+
+  override async end(): Promise<void> {
+    const ended = super.end();
+    for (const { connection } of this.#opening) connection.stream.destroy();
+    await ended;
+  }
 }
 
 /** Holds the pools of a store. */

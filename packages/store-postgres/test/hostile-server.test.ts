@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { createServer, type AddressInfo, type Socket } from "node:net";
 import { inspect } from "node:util";
 import { ThroughlineError, type SessionRef } from "@throughline/core";
 import { createPostgresStore } from "@throughline/store-postgres";
@@ -23,6 +25,20 @@ function withOption(option: string): string {
   other.searchParams.set("options", `-c ${option}`);
   return other.href;
 }
+
+it("a store closes while a server that took its connection says nothing", { timeout: 15_000 }, async () => {
+  const taken: Socket[] = [];
+  const silent = createServer((socket) => void taken.push(socket.on("error", () => {}).resume()));
+  silent.listen(0, "127.0.0.1");
+  await once(silent, "listening");
+  const { port } = silent.address() as AddressInfo;
+  const store = createPostgresStore({ url: `postgres://a:b@127.0.0.1:${port}/c`, connectTimeoutMs: 50 });
+  expect((await errorOf(store.list())).code).toBe("STORE_UNREACHABLE");
+  await store.close();
+  expect(taken.length).toBeGreaterThan(0);
+  for (const socket of taken) socket.destroy();
+  silent.close();
+});
 
 describe.skipIf(url === "")(
   `servers as they are${"unavailable" in place ? `: needs PostgreSQL, ${place.unavailable}` : ""}`,
