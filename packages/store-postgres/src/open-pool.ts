@@ -38,6 +38,7 @@ class EndingPool extends pg.Pool {
     }
     super({ ...config, Client: OpeningClient });
     this.#opening = opening;
+    // The pool makes every client with the class above, which its type does not say.
     this.on("connect", (client) => opening.delete(client as unknown as pg.Client));
   }
 
