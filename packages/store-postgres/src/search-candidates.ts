@@ -140,11 +140,12 @@ export function candidatesOfAll({ schema, found: { layout } }: StoreContext, pla
  * order of the candidates, until the page is full.
  */
 export function pageStatement(
-  { schema }: StoreContext,
+  context: StoreContext,
   parts: SearchParts,
   candidates: Candidates,
   page: CandidatePage,
 ): Statement {
+  const { schema } = context;
   const { layout, values } = parts;
   const found = candidates.sql(parts);
   const types = { ...candidates.order, ...(layout.name === "plain" ? {} : { tenant: "bigint" }) };
@@ -153,10 +154,20 @@ export function pageStatement(
   const sql = `
 ${first}
 SELECT h.*, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
-  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload
+  (SELECT b.content FROM ${schema}.payloads b WHERE b.session_no = h.session_no AND b.hash = r.rest_hash${layout.and("b", "h.tenant")}) AS rest_payload${checkedSource(context, layout, "h.tenant")}
 FROM ${from} ${join("h.session_id IS NOT NULL", `(SELECT * FROM ${schema}.records r WHERE r.session_no = h.session_no AND r.seq = h.seq${layout.and("r", "h.tenant")} LIMIT 1) r`)}
 ORDER BY ${descending("h", types)}${end}`;
   return { sql, values };
+}
+
+/**
+ * Returns the columns of the source of the record `r`, with their comma. Under a codec they tell a damaged record from one
+ * whose key is missing; a plain record is read without them.
+ */
+export function checkedSource({ schema, rows }: StoreContext, layout: Layout, tenant: string): string {
+  if (!rows.isCoded) return "";
+  return `, r.source, (SELECT b.content FROM ${schema}.payloads b
+    WHERE b.session_no = r.session_no AND b.hash = r.source_hash${layout.and("b", tenant)}) AS source_payload`;
 }
 
 interface CandidatePage {

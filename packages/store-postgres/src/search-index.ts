@@ -3,6 +3,7 @@ import { assertStoreOptions, readSearchQuery, type SearchToken, searchText } fro
 import { arrayLiteral } from "./array-literal.ts";
 import type { RunStatement } from "./connection-pool.ts";
 import { noteErasedWords } from "./erased-words.ts";
+import { checkedSource } from "./search-candidates.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { searchHits } from "./search-query.ts";
 import { searchVector } from "./search-vector.ts";
@@ -184,7 +185,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
   const rows = await context.pool.run(
     `SELECT r.seq, r.id, r.parent_id, r.type, r.side, r.ts_ms, r.stored_at_ms, r.bytes, r.crc, r.form, r.rest, r.coded,
        NULL AS base_id, $1::text AS session_id, (SELECT b.content FROM ${schema}.payloads b
-         WHERE b.session_no = r.session_no AND b.hash = r.rest_hash${layout.and("b", "$4")}) AS rest_payload
+         WHERE b.session_no = r.session_no AND b.hash = r.rest_hash${layout.and("b", "$4")}) AS rest_payload${checkedSource(context, layout, "$4")}
      FROM ${schema}.records r WHERE r.session_no = $2 AND r.seq > $3${layout.and("r", "$4")} ORDER BY r.seq LIMIT ${sliceRecords}`,
     [session["session_id"], sessionNo, afterSeq, ...tenant],
     { isRead: true },

@@ -1,10 +1,9 @@
-import { crc32 } from "node:zlib";
 import { abortedBefore, createFinding, type FindingPlace, isErasedPayload } from "@throughline/core/internal";
 import { type Finding, hasErrorCode, type SessionRef } from "@throughline/core";
 import { beforeAll, numbersBehind } from "./layout.ts";
 import { leftoverFindings } from "./erased-words.ts";
 import { readRows } from "./read-pages.ts";
-import { recordOf, refOf, type DatabaseRow } from "./row-values.ts";
+import { type DatabaseRow, fitsChecksum, recordOf, refOf } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
 export interface VerifyOptions {
@@ -191,12 +190,7 @@ async function* verifySession(
 function* recordFindings(context: StoreContext, ref: SessionRef, row: DatabaseRow): Generator<Finding> {
   const place = { ...placeOf(context, ref), recordId: String(row["id"]) };
   const what = `Record ${row["seq"]} of ${place.key}`;
-  const text = row["rest"] ?? row["coded"] ?? row["rest_payload"];
-  const source = row["source"] ?? row["source_payload"];
-  const kept = typeof text === "string" || text instanceof Uint8Array ? crc32(text) : null;
-  const sum = kept !== null && source instanceof Uint8Array ? crc32(source, kept) : kept;
-  if (sum !== null && sum !== Number(row["crc"]))
-    yield createFinding("CHECKSUM_MISMATCH", `${what} does not fit its checksum.`, place);
+  if (!fitsChecksum(row)) yield createFinding("CHECKSUM_MISMATCH", `${what} does not fit its checksum.`, place);
   try {
     const { record, id, type, parentId } = recordOf(context.rows, ref, row, "source");
     if (record.id !== id || record.type !== type || record.parentId !== parentId)

@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describeStoreConformance } from "@throughline/store-conformance";
-import { afterAll, describe, inject, it } from "vitest";
+import type { PayloadCodec, SessionRecord } from "@throughline/core";
+import { createPostgresStore } from "@throughline/store-postgres";
+import { afterAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { describeEncryptedStore, encryptedRunner, encryptionForTests } from "@throughline/test-kit/encryption";
-import { endPools, openUnderTest, withClient } from "./store-under-test.ts";
+import { endPools, newSchema, openUnderTest, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
 
@@ -15,6 +17,7 @@ if ("unavailable" in place) {
   });
 } else {
   const codec = await encryptionForTests();
+  damageTests(place.url, codec);
   for (const layout of ["plain", "tenant"] as const) {
     describeEncryptedStore({
       name: `store-postgres, ${layout} layout,`,
@@ -30,6 +33,52 @@ if ("unavailable" in place) {
       codec,
     });
   }
+}
+
+/** Flips one bit of the kept bytes of a record, or of the line that it came from. */
+async function flipBit(url: string, schema: string, column: "coded" | "source", seq: number): Promise<void> {
+  // Byte 1 is the first of the id of the key.
+  const sql = `UPDATE "${schema}".records SET ${column} = set_byte(${column}, 1, get_byte(${column}, 1) # 1) WHERE seq = $1`;
+  await withClient(url, async (client) => void (await client.query(sql, [seq])));
+}
+
+function damageTests(url: string, codec: PayloadCodec): void {
+  describe("a record of store-postgres with encryption whose key id has a flipped bit", () => {
+    it("reads as damage, and the index and a search go on without it", async () => {
+      const schema = newSchema();
+      onTestFinished(() =>
+        withClient(url, async (client) => void (await client.query(`DROP SCHEMA "${schema}" CASCADE`))),
+      );
+      await using store = createPostgresStore({ url, schema, codec });
+      const ref = { namespace: "", agentId: "main", key: "agent:main:a" };
+      await store.save(ref, { sessionId: "s" }, { ifRevision: null });
+      const say = (content: string) => ({ type: "message", message: { role: "user", content } });
+      const line =
+        '{"type":"message","id":"i","parentId":null,"timestamp":"2026-01-02T03:04:05.006Z","message":{"role":"user","content":"harbor four"} }';
+      const record: SessionRecord = JSON.parse(line);
+      const { records } = await store.append(ref, [
+        say("harbor one"),
+        say("harbor two"),
+        say("harbor three"),
+        { source: line, record },
+      ]);
+      const found = async (): Promise<readonly number[]> =>
+        (await Array.fromAsync(store.search?.search({ text: "harbor" }) ?? [])).map(({ seq }) => seq).toSorted();
+      await flipBit(url, schema, "coded", 1);
+      await flipBit(url, schema, "coded", 4);
+      expect(await found()).toEqual([2, 3]);
+      // This one is in the index already.
+      await flipBit(url, schema, "coded", 3);
+      expect(await found()).toEqual([2]);
+      await expect(Array.fromAsync(store.read(ref))).rejects.toMatchObject({
+        code: "STORE_CORRUPT",
+        details: { seq: 1 },
+      });
+      const findings = await Array.fromAsync(store.maintenance?.verify({ full: true }) ?? []);
+      const damaged = findings.filter(({ code }) => code === "CHECKSUM_MISMATCH");
+      expect(damaged.map(({ recordId }) => recordId)).toEqual([records[0]?.id, records[2]?.id, "i"]);
+    });
+  });
 }
 
 /**
