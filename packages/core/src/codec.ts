@@ -4,18 +4,22 @@ export interface CodecContext {
   readonly namespace: string;
   /** Names the agent of the session. */
   readonly agentId: string;
-  /** States the id of the session, which a rename keeps; empty for a file, which belongs to no session. */
+  /**
+   * States the id of the session, which a rename keeps; empty for a file, which belongs to no session, and for a call of
+   * the gateway whose session is not known yet.
+   */
   readonly sessionId: string;
   /**
    * States the record's id. For an entry it is the session's key, and for a partial the id of its turn. For a chunk of a
-   * file it is the id of the upload with the number of the chunk.
+   * file it is the id of the upload with the number of the chunk. For a call in the gateway's journal it is the id of the
+   * call.
    */
   readonly id: string;
   /**
    * States the type of the payload: a record's JSON, the line that the record came from, an entry, a blob, an open
-   * reply, or a chunk of a file.
+   * reply, a chunk of a file, or a call in the gateway's journal.
    */
-  readonly part: "record" | "source" | "entry" | "blob" | "partial" | "file";
+  readonly part: "record" | "source" | "entry" | "blob" | "partial" | "file" | "journal";
 }
 
 /**

@@ -81,6 +81,7 @@ export const gatewayTable: OptionTable<GatewayOptions> = {
   upstreams: required(object),
   spoolFolder: required(filledText),
   spoolBytes: integer({ min: 1 }),
+  spoolCodec: objectWith("encode", "decode"),
   onStoreDown: oneOf(["spool", "refuse", "pass"]),
   proxyVariables: object,
   authenticate: required(callback),

@@ -1,4 +1,4 @@
-import { ThroughlineError } from "@throughline/core";
+import { type PayloadCodec, ThroughlineError } from "@throughline/core";
 
 /** Names the API that a provider speaks. */
 export type UpstreamApi = "anthropic" | "openai" | "ollama";
@@ -58,6 +58,11 @@ export interface GatewaySettings {
   readonly spoolFolder?: string | undefined;
   /** Limits the size of all files of the journal together. @default 1 GiB */
   readonly spoolBytes?: number | undefined;
+  /**
+   * Encrypts the files of the journal: pass the codec of the store. A file then shows the session, the time and the size
+   * of its call. @default the files are plain
+   */
+  readonly spoolCodec?: PayloadCodec | undefined;
   /**
    * Environment variables that name proxies: `HTTPS_PROXY`, `HTTP_PROXY`, `NO_PROXY`. Node supports them from 24.5 on.
    * @default no proxy
@@ -122,6 +127,7 @@ export function upstreamsOf({ upstreams }: Pick<GatewaySettings, "upstreams">): 
 export interface JournalPlace {
   readonly folder: string;
   readonly mostBytes: number;
+  readonly codec: PayloadCodec | null;
   /** Whether calls wait in the journal while the store is away. */
   readonly keepsFailed: boolean;
 }
@@ -136,11 +142,12 @@ export function journalOf({
   spoolFolder: folder,
   onStoreDown = folder === undefined ? "pass" : "spool",
   spoolBytes: mostBytes = defaultSpoolBytes,
+  spoolCodec,
 }: GatewaySettings): JournalPlace | null {
   if (folder === undefined && onStoreDown === "spool")
     throw invalid("gateway.onStoreDown is spool, and there is no folder for it.", "gateway.onStoreDown");
   if (folder === undefined || onStoreDown === "refuse") return null;
-  return { folder, mostBytes, keepsFailed: onStoreDown === "spool" };
+  return { folder, mostBytes, codec: spoolCodec ?? null, keepsFailed: onStoreDown === "spool" };
 }
 
 function invalid(message: string, key: string): ThroughlineError {

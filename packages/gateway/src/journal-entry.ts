@@ -2,6 +2,8 @@ import { renameSync, writeFileSync } from "node:fs";
 import { open, rename, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
+import type { PayloadCodec } from "@throughline/core";
+import { refused } from "@throughline/core/internal";
 import type { AnswerText } from "./call-facts.ts";
 import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { CallSession } from "./recorder.ts";
@@ -29,8 +31,30 @@ export interface JournaledCall {
   readonly rebuilt: RebuiltAttempt | null;
 }
 
+/** Holds what an encrypted file shows of its call: what an erasure has to know, and what the codec is bound to. */
+type CodedHead = Pick<JournaledCall, "scope" | "key" | "session"> & { readonly recordId: string };
+
+/** Serializes a call. With a codec, one line of JSON stands before the coded bytes. */
+export function bytesOf(call: JournaledCall, codec: PayloadCodec | null): Buffer {
+  const plain = plainBytes(call);
+  if (codec === null) return plain;
+  const { scope, key, session } = call;
+  const head: CodedHead = { scope, ...(key === undefined ? {} : { key }), session, recordId: call.call.recordId };
+  const line = `${JSON.stringify({ v: 2, ...head, codec: codec.name })}\n`;
+  return Buffer.concat([Buffer.from(line), codec.encode(plain, placeOf(head))]);
+}
+
+/** Until its session is known, a call is coded as a file of its agent is. */
+function placeOf({
+  scope: { namespace, agentId },
+  session,
+  recordId: id,
+}: CodedHead): Parameters<PayloadCodec["encode"]>[1] {
+  return { namespace, agentId, sessionId: session?.sessionId ?? "", id, part: "journal" };
+}
+
 /** Serializes a call: one line of JSON, followed by the body, the second attempt's body and the answer text. */
-export function bytesOf({ body, reply, rebuilt, ...facts }: JournaledCall): Buffer {
+function plainBytes({ body, reply, rebuilt, ...facts }: JournaledCall): Buffer {
   const { body: second = Buffer.alloc(0), ...again } = rebuilt ?? {};
   const sizes = { bodyBytes: body.length, secondBytes: second.length, replyType: reply?.type ?? null };
   const head = { v: 1, ...facts, ...sizes, rebuilt: rebuilt === null ? null : again };
@@ -48,11 +72,20 @@ interface FileHead extends Omit<JournaledCall, "body" | "reply" | "rebuilt" | "s
   readonly rebuilt?: Omit<RebuiltAttempt, "body"> | null;
 }
 
-/** @throws {RangeError} for an incomplete file */
-export function callOf(bytes: Buffer): JournaledCall {
+/** @throws {RangeError} for an incomplete file; {ThroughlineError} CODEC_FAILED, and of the codec */
+export function callOf(bytes: Buffer, codec: PayloadCodec | null): JournaledCall {
   const end = bytes.indexOf(0x0a);
   if (end === -1) throw new RangeError("The file has no head.");
-  const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead;
+  const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead | (CodedHead & { readonly v: 2 });
+  if (!("recordId" in head)) return plainCall(head, bytes, end);
+  if (codec === null)
+    throw refused("CODEC_FAILED", "The call in the journal is encrypted, and the gateway has no codec.", {
+      id: head.recordId,
+    });
+  return callOf(Buffer.from(codec.decode(bytes.subarray(end + 1), placeOf(head))), null);
+}
+
+function plainCall(head: FileHead, bytes: Buffer, end: number): JournaledCall {
   const { v, bodyBytes, secondBytes = 0, replyType, rebuilt = null, session = null, ...facts } = head;
   const body = bytes.subarray(end + 1, end + 1 + bodyBytes);
   const second = bytes.subarray(end + 1 + bodyBytes, end + 1 + bodyBytes + secondBytes);

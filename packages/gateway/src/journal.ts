@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, rename, rm, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
-import type { SessionRef } from "@throughline/core";
+import type { PayloadCodec, SessionRef } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import { bytesOf, callOf, flush, headOf, type JournaledCall, writeWhole } from "./journal-entry.ts";
 import { PendingWork } from "./pending-work.ts";
@@ -11,6 +11,8 @@ export interface JournalOptions {
   readonly folder: string;
   /** Limits the size of all files together, in bytes. */
   readonly mostBytes: number;
+  /** Encrypts the files; null leaves them plain. */
+  readonly codec: PayloadCodec | null;
 }
 
 const suffix = ".call";
@@ -25,6 +27,7 @@ const answerBytes = 64 * 1024;
 export class Journal {
   readonly #folder: string;
   readonly #mostBytes: number;
+  readonly #codec: PayloadCodec | null;
   /** Holds the size of each file. The names sort in the order of the calls, so that a restart keeps the order. */
   readonly #files = new Map<string, number>();
   /** Holds pending writes, so that an erasure can wait for them. */
@@ -34,9 +37,10 @@ export class Journal {
   #bytes = 0;
   #isFull = false;
 
-  private constructor({ folder, mostBytes }: JournalOptions) {
+  private constructor({ folder, mostBytes, codec }: JournalOptions) {
     this.#folder = folder;
     this.#mostBytes = mostBytes;
+    this.#codec = codec;
   }
 
   /** Opens the folder with the calls that an earlier process left there. @throws Error of the system */
@@ -95,7 +99,7 @@ export class Journal {
   }
 
   async #append(call: JournaledCall, isFlushed: boolean): Promise<string> {
-    const bytes = bytesOf(call);
+    const bytes = bytesOf(call, this.#codec);
     if (this.#bytes + bytes.length > this.#mostBytes)
       throw refused("STORE_FULL", `The journal holds ${this.#bytes} of ${this.#mostBytes} bytes.`, {
         folder: this.#folder,
@@ -113,9 +117,9 @@ export class Journal {
     return name;
   }
 
-  /** @throws {RangeError} for an incomplete file; Error of the system */
+  /** @throws {RangeError} for an incomplete file; {ThroughlineError} of the codec; Error of the system */
   async read(name: string): Promise<JournaledCall> {
-    return callOf(await readFile(join(this.#folder, name)));
+    return callOf(await readFile(join(this.#folder, name)), this.#codec);
   }
 
   /**
@@ -132,7 +136,7 @@ export class Journal {
       await flush(join(this.#folder, name));
       return flush(this.#folder);
     }
-    const bytes = bytesOf({ ...(await this.read(name)), session, key: session.key });
+    const bytes = bytesOf({ ...(await this.read(name)), session, key: session.key }, this.#codec);
     await writeWhole(this.#folder, name, bytes, true);
     this.#resize(name, bytes.length);
   }

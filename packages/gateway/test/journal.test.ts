@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
+import { encryptionForTests } from "@throughline/test-kit/encryption";
 import { afterEach, expect, it } from "vitest";
 import type { EndedCall } from "../src/call-record.ts";
 import { createGatewayMetrics, noMetrics } from "../src/gateway-metrics.ts";
@@ -38,21 +39,22 @@ const facts: EndedCall = {
   unknownEvents: [],
 };
 
+const callOf = (recordId: string, startedMs: number): JournaledCall => ({
+  scope: { namespace: "", agentId: "main", tokenId: "t" },
+  session: null,
+  headers: { "throughline-session": "one" },
+  mayWrite: false,
+  call: { ...facts, recordId, startedMs },
+  body: Buffer.from("{}"),
+  reply: null,
+  rebuilt: null,
+});
+
 it("a file that cannot be removed once its call is stored is reported, and the next one is stored", async () => {
   const left: string[] = [];
-  const call = (recordId: string, startedMs: number): JournaledCall => ({
-    scope: { namespace: "", agentId: "main", tokenId: "t" },
-    session: null,
-    headers: { "throughline-session": "one" },
-    mayWrite: false,
-    call: { ...facts, recordId, startedMs },
-    body: Buffer.from("{}"),
-    reply: null,
-    rebuilt: null,
-  });
-  const place = { folder, mostBytes: 1e6, keepsFailed: true };
+  const place = { folder, mostBytes: 1e6, codec: null, keepsFailed: true };
   const earlier = await Journal.open(place);
-  for (const [index, id] of ["call-1", "call-2"].entries()) await earlier.append(call(id, index), false);
+  for (const [index, id] of ["call-1", "call-2"].entries()) await earlier.append(callOf(id, index), false);
   const [name = ""] = earlier.names;
   await using store = createMemoryStore();
   const recorder = new Recorder({
@@ -84,4 +86,53 @@ it("a file that cannot be removed once its call is stored is reported, and the n
   expect([stored, left]).toEqual([["call-1", "call-2"], [expect.stringMatching(/stays: "0.*call-1\.call"/)]]);
   expect(keeper.bytes).toBe(0);
   await keeper.close(Promise.resolve());
+});
+
+it("under a codec a file shows the session of its call and nothing of its text, and its text is read nowhere else", async () => {
+  const codec = await encryptionForTests();
+  const journal = await Journal.open({ folder, mostBytes: 1e6, codec });
+  const word = "zanzibarquokka";
+  const told = (id: string, at: number): JournaledCall => ({
+    ...callOf(id, at),
+    headers: { "throughline-session": word },
+    call: { ...facts, recordId: id, startedMs: at, query: word, errorBody: word, responseHeaders: { word } },
+    body: Buffer.from(word),
+    reply: { type: "text/event-stream", text: word },
+  });
+  const names = [await journal.append(told("call-1", 1), false), await journal.append(told("call-2", 2), true)];
+  const session = { key: "agent:main:one", sessionId: "s-one" };
+  await journal.retain(names[0] ?? "", session);
+  const bytes = names.map((name) => readFileSync(join(folder, name)));
+  for (const each of bytes) expect(each.includes(word)).toBe(false);
+  expect(JSON.parse(bytes[0]?.toString("utf8").split("\n")[0] ?? "")).toEqual({
+    v: 2,
+    scope: { namespace: "", agentId: "main", tokenId: "t" },
+    key: session.key,
+    session,
+    recordId: "call-1",
+    codec: codec.name,
+  });
+  expect(await journal.read(names[0] ?? "")).toEqual({ ...told("call-1", 1), key: session.key, session });
+  expect(await journal.read(names[1] ?? "")).toEqual(told("call-2", 2));
+  const plain = await Journal.open({ folder, mostBytes: 1e6, codec: null });
+  await expect(plain.read(names[0] ?? "")).rejects.toMatchObject({ code: "CODEC_FAILED" });
+  // A file from before the store was encrypted is stored, too.
+  expect(await journal.read(await plain.append(callOf("call-3", 3), false))).toEqual(callOf("call-3", 3));
+  // The text of one call under the head of the other, and the head with another session.
+  const [first = Buffer.alloc(0), second = Buffer.alloc(0)] = bytes;
+  const bodyAt = (one: Buffer): number => one.indexOf(0x0a) + 1;
+  const forged = [
+    Buffer.concat([first.subarray(0, bodyAt(first)), second.subarray(bodyAt(second))]),
+    Buffer.from(first.toString("latin1").replace("s-one", "s-two"), "latin1"),
+    first.subarray(0, -1),
+  ];
+  for (const each of forged) {
+    writeFileSync(join(folder, names[0] ?? ""), each);
+    await expect(journal.read(names[0] ?? "")).rejects.toMatchObject({ code: "PAYLOAD_ALTERED" });
+  }
+  await codec.destroyKeys({ namespace: "", agentId: "main", sessionId: session.sessionId }, "asked for");
+  writeFileSync(join(folder, names[0] ?? ""), first);
+  await expect(journal.read(names[0] ?? "")).rejects.toMatchObject({ code: "KEY_DESTROYED" });
+  expect(await journal.erase({ namespace: "", agentId: "main", key: session.key }, true)).toBe(1);
+  expect(journal.has(names[0] ?? "")).toBe(false);
 });

@@ -113,8 +113,10 @@ async function startServer(
   });
   try {
     await onceReachable(context, () => assertReachable(store, options.host, mounted));
+    const spoolCodec = (await parts.codecFor(storeUrl)) ?? undefined;
     const server = await listening({
       ...options,
+      ...(options.gateway === undefined ? {} : { gateway: { ...options.gateway, spoolCodec } }),
       openStore: (listener) => {
         onEvent = listener;
         return store;
