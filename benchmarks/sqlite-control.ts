@@ -26,7 +26,7 @@ const require = createRequire(new URL("../packages/store-sqlite/package.json", i
 const Database = require("better-sqlite3") as new (path: string) => RawDatabase;
 
 const planning = {
-  capabilities: sqliteCapabilities({ hasSearch: true, hasVectors: true }),
+  capabilities: sqliteCapabilities({ hasSearch: true }),
   ids: systemRecordIds,
   clock: systemClock,
 };

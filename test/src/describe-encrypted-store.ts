@@ -154,7 +154,6 @@ export function describeEncryptedStore({ name, encryption, open, elsewhere }: En
     it("finds words, stems, phrases and beginnings, and not what was erased or is another namespace's", async () => {
       const under = await open(encryption);
       const { store } = under;
-      expect(store.vectors).toBe(undefined);
       if (store.search !== undefined) {
         await createSession(store, "a", ["The quokkas were wandering home", "Home they came"]);
         await createSession(store, "b", ["A quokka was wandering"]);
@@ -176,6 +175,44 @@ export function describeEncryptedStore({ name, encryption, open, elsewhere }: En
         expect(await hitsOf(store, "home")).toEqual([]);
         expect(await hitsOf(store, "wandering")).toEqual([1]);
       }
+      await under.dispose();
+    });
+
+    it("keeps vectors that show nothing, finds by them, and not by those of an erased session", async () => {
+      const under = await open(encryption);
+      const { store } = under;
+      const { vectors } = store;
+      for (const each of ["a", "b"]) await createSession(store, each, ["one"]);
+      const scope = { namespace: "", agentId: "main" };
+      const model = "test@96";
+      // The signs and the numbers have a pattern that no random bytes have.
+      const vectorOf = (name: string): Float32Array =>
+        Float32Array.from({ length: 96 }, (_, at) => (at % 2 === 0 ? 1 : -1) * (name === "a" ? 1 : 0.5 + (at % 3)));
+      for (const { ref, mark, fromSeq, toSeq } of (await vectors?.pending(scope, { model }))?.ranges ?? []) {
+        const vector = vectorOf(ref.key.slice(-1));
+        const put = {
+          model,
+          mark,
+          fromSeq,
+          toSeq,
+          resumeSeq: 1,
+          vectors: [{ firstSeq: 1, lastSeq: 1, part: 0, vector }],
+        };
+        expect(await vectors?.put(ref, put)).toBe(true);
+      }
+      const near = async (of = store): Promise<readonly string[]> =>
+        ((await of.vectors?.nearest({ ...scope, model, vector: vectorOf("a") })) ?? []).map(
+          ({ sessionId }) => sessionId,
+        );
+      expect(await near()).toEqual(["session-a", "session-b"]);
+      const kept = (await under.files?.()) ?? [];
+      const signs = Buffer.alloc(12, 0b0101_0101);
+      const numbers = Buffer.from(Int8Array.from({ length: 96 }, (_, at) => (at % 2 === 0 ? 127 : -127)).buffer);
+      for (const bytes of [signs, numbers]) expect(kept.some((file) => Buffer.from(file).includes(bytes))).toBe(false);
+      await eraseSessions(store, encryption, [refOf("a")], { reason: "asked for" });
+      expect(await near()).toEqual(["session-b"]);
+      // Another handle decodes what is kept.
+      expect(await near(await under.reopen?.())).toEqual(["session-b"]);
       await under.dispose();
     });
 

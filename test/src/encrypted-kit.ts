@@ -26,7 +26,7 @@ export async function encryptionForTests(): Promise<Encryption> {
 
 /** What encryption can change beside other codecs: what is coded, moves to another name, or is removed with its key. Pages are lists of ids. */
 const dependsOnEncryption =
-  /^(?:codec|copies|files(?!\/pages)|fork|heads|lifecycle|move|partials|redact|remove|search|sources|text-copies|window)\//;
+  /^(?:codec|copies|files(?!\/pages)|fork|heads|lifecycle|move|partials|redact|remove|search|sources|text-copies|vectors|window)\//;
 
 /**
  * A runner of a store's conformance kit that leaves out what runs without a codec: other files run it. The whole tier

@@ -12,14 +12,14 @@ export interface CodecContext {
   /**
    * States the record's id. For an entry it is the session's key, and for a partial the id of its turn. For a chunk of a
    * file it is the id of the upload with the number of the chunk. For a call in the gateway's journal it is the id of the
-   * call.
+   * call. For a vector it is the model with the records of its text.
    */
   readonly id: string;
   /**
    * States the type of the payload: a record's JSON, the line that the record came from, an entry, a blob, an open
-   * reply, a chunk of a file, or a call in the gateway's journal.
+   * reply, a chunk of a file, a call in the gateway's journal, or the vector of a text.
    */
-  readonly part: "record" | "source" | "entry" | "blob" | "partial" | "file" | "journal";
+  readonly part: "record" | "source" | "entry" | "blob" | "partial" | "file" | "journal" | "vector";
 }
 
 /**

@@ -94,8 +94,8 @@ export interface NearestHit extends Pick<TextVector, "firstSeq" | "lastSeq" | "p
  * Keeps vectors of texts beside the records, for search by meaning. The store computes no vectors: a filler reads what
  * is pending, asks an embedder, and puts the answers, after the appends and never as a part of one.
  *
- * A redaction, a purge and a retention delete the vectors of what they remove in the same commit. Nothing of a scope can be seen in another one. A store with a
- * codec has no vectors, because the text can be guessed from them.
+ * A redaction, a purge and a retention delete the vectors of what they remove in the same commit. Nothing of a scope can be seen in another one. A text can
+ * be guessed from its vector, so a store with a codec keeps vectors encoded.
  */
 export interface VectorsFacet {
   /**

@@ -87,7 +87,7 @@ class JsonlStore implements core.SessionStore {
       persistent: true,
       writers: "one-host",
       // Text can be guessed from its vector.
-      facets: { ...own, vectors: options.codec === undefined && keepsIndex(options) },
+      facets: { ...own, vectors: keepsIndex(options) },
       limits: options.limits,
     });
     this.#context = contextOf(options, this.capabilities.limits, () => {
@@ -111,7 +111,7 @@ class JsonlStore implements core.SessionStore {
       agentAt,
       list: (query: core.ListQuery) => this.list(query),
     };
-    if (this.capabilities.vectors === true) this.vectors = createVectors({ ...vectors, track });
+    if (this.capabilities.vectors === true) this.vectors = createVectors({ ...vectors, track }, options.codec);
     const { files, emit } = this.#context;
     const watches = (this.#watches = createWatches(this.#context));
     this.watch = {

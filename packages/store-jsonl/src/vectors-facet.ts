@@ -1,5 +1,12 @@
 import { setImmediate as pause } from "node:timers/promises";
-import { hasErrorCode, type ListQuery, type SessionPage, type SessionRef, type VectorsFacet } from "@throughline/core";
+import {
+  hasErrorCode,
+  type ListQuery,
+  type PayloadCodec,
+  type SessionPage,
+  type SessionRef,
+  type VectorsFacet,
+} from "@throughline/core";
 import { quote, refused, type VectorScope } from "@throughline/core/internal";
 import {
   createVectorsFacet,
@@ -23,8 +30,8 @@ export interface VectorsContext {
 }
 
 /** Keeps vectors in a derived database of each agent, which is a scope of vectors. */
-export function createVectors(scope: VectorsContext): VectorsFacet {
-  return createVectorsFacet(backendOf(scope), scope.life);
+export function createVectors(scope: VectorsContext, codec: PayloadCodec | undefined): VectorsFacet {
+  return createVectorsFacet(backendOf(scope), scope.life, codec);
 }
 
 function backendOf(scope: VectorsContext): VectorBackend {
@@ -43,6 +50,15 @@ function backendOf(scope: VectorsContext): VectorBackend {
     },
     shown: (query) => track(async () => shownIn(agentAt(query), query)),
     codes: (at, model, after, limit) => track(async () => agentAt(at).vectors.codes(model, after, limit)),
+    sessionIds: (at) =>
+      track(
+        async () =>
+          new Map(
+            agentAt(at)
+              .vectors.owners()
+              .map(({ place, id }) => [place, id]),
+          ),
+      ),
     vectors: (at, model, numbers) => track(async () => agentAt(at).vectors.vectors(model, numbers)),
   };
 }

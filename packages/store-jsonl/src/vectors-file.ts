@@ -334,8 +334,10 @@ function putInto(database: nodeSqlite.DatabaseSync, sessionId: string, put: Kept
     `INSERT INTO vectors (place, model, first_seq, last_seq, part, code, scale, numbers)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  for (const { firstSeq, lastSeq, part, code, scale, values } of put.vectors)
+  for (const vector of put.vectors) {
+    const { firstSeq, lastSeq, part, code, scale, values } = put.seal(vector, sessionId);
     insert.run(place, model, firstSeq, lastSeq, part, code, scale, new Uint8Array(values.buffer));
+  }
   database
     .prepare("DELETE FROM gaps WHERE place = ? AND model = ? AND from_seq >= ? AND to_seq <= ?")
     .run(place, model, fromSeq, toSeq);

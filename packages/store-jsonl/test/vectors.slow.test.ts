@@ -190,7 +190,7 @@ describe("vectors of a JSON Lines store", () => {
     expect(foundIn(root, 101, 102, "zanzibara2")).toEqual([]);
   });
 
-  it("make no file in a store that nobody asked for vectors, and none under a codec or without an index", async () => {
+  it("make no file in a store that nobody asked for vectors, and none without an index", async () => {
     const root = newFolder();
     await using store = createJsonlStore({ root });
     const ref = await withSession(store, "a", 2);
@@ -198,11 +198,8 @@ describe("vectors of a JSON Lines store", () => {
     await store.remove(ref, { purge: true });
     expect(await vectorsOf(store).nearest({ ...scope, model, vector: planted(1) })).toEqual([]);
     expect(filesBelow(root).filter((path) => path.includes("vectors"))).toEqual([]);
-    const codec = { name: "same", encode: (bytes: Uint8Array) => bytes, decode: (bytes: Uint8Array) => bytes };
-    for (const options of [{ codec }, { index: false }]) {
-      await using without = createJsonlStore({ root: newFolder(), ...options });
-      expect([without.vectors, without.capabilities.vectors]).toEqual([undefined, false]);
-    }
+    await using without = createJsonlStore({ root: newFolder(), index: false });
+    expect([without.vectors, without.capabilities.vectors]).toEqual([undefined, false]);
   });
 
   it("are refused by name on a network file system, and what lies there goes with a purge", async () => {

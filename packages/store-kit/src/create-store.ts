@@ -110,8 +110,7 @@ class BackendStore implements core.SessionStore {
       fork: fork !== undefined,
       maintenance: maintenance !== undefined,
     };
-    // The text of a record can be guessed from its vector, which no codec protects.
-    const vectors = codec === undefined ? backend.vectors : undefined;
+    const { vectors } = backend;
     this.capabilities = createCapabilities({
       ...declared,
       facets: { ...has, partials: true, files: backend.files !== undefined, vectors: vectors !== undefined },
@@ -126,7 +125,7 @@ class BackendStore implements core.SessionStore {
     this.#listed = new ListedStates((event) => this.#life.announce(event));
     this.partials = this.#partialsFacet();
     if (backend.files !== undefined) this.files = this.#filesFacet(backend.files, codec);
-    if (vectors !== undefined) this.vectors = createVectorsFacet(vectors, this.#life);
+    if (vectors !== undefined) this.vectors = createVectorsFacet(vectors, this.#life, codec);
     Object.assign(this, facets);
   }
 

@@ -22,6 +22,8 @@ export interface KeptVector {
 export interface KeptPut extends Omit<VectorPut, "vectors"> {
   /** Lists the vectors in the order of their texts. */
   readonly vectors: readonly KeptVector[];
+  /** Returns a vector as it is kept with the records of this session. Under a codec it is encoded. */
+  seal(vector: KeptVector, sessionId: string): KeptVector;
 }
 
 /** Numbers a session row within a store, also after a rename. */
@@ -67,6 +69,8 @@ export interface VectorBackend {
   shown(query: Pick<NearestQuery, "namespace" | "agentId" | "key" | "state">): Awaitable<readonly ShownSession[]>;
   /** Returns up to `limit` codes of the model in the scope with numbers above `after`, in their order. */
   codes(scope: VectorScope, model: string, after: number, limit: number): Awaitable<readonly NumberedCode[]>;
+  /** Returns the ids of the sessions with these numbers, as `seal` was told. It is asked under a codec only. */
+  sessionIds(scope: VectorScope, owners: readonly SessionNumber[]): Awaitable<ReadonlyMap<SessionNumber, string>>;
   /** Returns those of the vectors that still exist. */
   vectors(scope: VectorScope, model: string, numbers: readonly number[]): Awaitable<readonly NumberedVector[]>;
 }

@@ -99,6 +99,7 @@ export class VectorTable {
           return isWanted ? [{ owner: id, toSeq: Infinity, ref, sessionId }] : [];
         }),
       codes: (scope, model, after, limit) => this.#codes(orderName(scope, model), after, limit),
+      sessionIds: (scope) => new Map(sessions.of(scope).map(({ id, sessionId }) => [id, sessionId])),
       vectors: (scope, model, numbers) => this.#vectors(sessions.of(scope), model, numbers),
     };
   }
@@ -123,7 +124,11 @@ export class VectorTable {
       kept,
       kept.vectors.filter(({ firstSeq, lastSeq }) => lastSeq >= fromSeq && firstSeq <= toSeq),
     );
-    const added = put.vectors.map((vector) => ({ ...vector, number: ++this.#lastNumber, owner: session.id }));
+    const added = put.vectors.map((vector) => ({
+      ...put.seal(vector, session.sessionId),
+      number: ++this.#lastNumber,
+      owner: session.id,
+    }));
     for (const vector of added) this.#byNumber.set(vector.number, { ...vector, model });
     this.#append(
       orderName(session.ref, model),

@@ -1,9 +1,17 @@
-import type { VectorsFacet } from "@throughline/core";
+import type { PayloadCodec, VectorsFacet } from "@throughline/core";
 import type { NearestHit, NearestQuery, VectorScope } from "@throughline/core/internal";
 import { ask } from "./backend-sessions.ts";
 import type { HandleLife } from "./handle-life.ts";
-import type { NumberedCode, NumberedVector, SessionNumber, ShownSession, VectorBackend } from "./vector-backend.ts";
+import type {
+  KeptPut,
+  NumberedCode,
+  NumberedVector,
+  SessionNumber,
+  ShownSession,
+  VectorBackend,
+} from "./vector-backend.ts";
 import { assertForgetOptions, assertNearestQuery, assertPendingQuery, assertVectorPut } from "./vector-checks.ts";
+import { createVectorCoder, type VectorCoder } from "./vector-coder.ts";
 import { CodeTable, cosine, keptVector, type Nearness, signsOf } from "./vector-codes.ts";
 
 /** The signs of the numbers choose this many vectors, which are then compared by their numbers. */
@@ -13,19 +21,29 @@ const codesAtOnce = 500;
 const mostTables = 8;
 
 /** Creates the facet over a backend. Every store has the same checks, codes and comparison. */
-export function createVectorsFacet(backend: VectorBackend, life: HandleLife): VectorsFacet {
-  const tables = new KnownTables(backend);
+export function createVectorsFacet(
+  backend: VectorBackend,
+  life: HandleLife,
+  codec: PayloadCodec | undefined,
+): VectorsFacet {
+  const coder = createVectorCoder(codec);
+  const tables = new KnownTables(backend, coder);
   return {
     async put(ref, put, options = {}) {
       assertVectorPut(ref, put, options);
       life.begin(options.signal);
-      const vectors = put.vectors.map(keptVector);
-      return life.track(async () => ask(() => backend.put(ref, { ...put, vectors }), "unknown"));
+      const { namespace, agentId } = ref;
+      const kept: KeptPut = {
+        ...put,
+        vectors: put.vectors.map(keptVector),
+        seal: (vector, sessionId) => coder?.seal(vector, { namespace, agentId, model: put.model, sessionId }) ?? vector,
+      };
+      return life.track(async () => ask(() => backend.put(ref, kept), "unknown"));
     },
     async nearest(query) {
       assertNearestQuery(query);
       life.begin(query.signal);
-      return life.track(() => nearest(backend, tables, life, query));
+      return life.track(() => nearest({ backend, coder, tables, life }, query));
     },
     async forget(scope, options = {}) {
       assertForgetOptions(scope, options);
@@ -40,10 +58,15 @@ export function createVectorsFacet(backend: VectorBackend, life: HandleLife): Ve
   };
 }
 
+interface FacetParts {
+  readonly backend: VectorBackend;
+  readonly coder: VectorCoder | null;
+  readonly tables: KnownTables;
+  readonly life: HandleLife;
+}
+
 async function nearest(
-  backend: VectorBackend,
-  tables: KnownTables,
-  life: HandleLife,
+  { backend, coder, tables, life }: FacetParts,
   query: NearestQuery,
 ): Promise<readonly NearestHit[]> {
   const { namespace, agentId, model, limit = 50 } = query;
@@ -58,11 +81,12 @@ async function nearest(
   const shown = shownByOwner(await ask(() => backend.shown(query), null));
   const isWanted = (owner: number): boolean => shown.has(known.owners[owner] ?? "");
   const near = await known.codes.byDistance(code, isWanted, pause);
-  return rated({ backend, known, shown, near, vector, pause }, query, limit);
+  return rated({ backend, coder, known, shown, near, vector, pause }, query, limit);
 }
 
 interface Comparison {
   readonly backend: VectorBackend;
+  readonly coder: VectorCoder | null;
   readonly known: KnownTable;
   readonly shown: ReadonlyMap<SessionNumber, readonly ShownSession[]>;
   readonly near: Nearness;
@@ -72,7 +96,7 @@ interface Comparison {
 
 /** Compares the chosen vectors by their numbers. Where many of the chosen are gone, the next ones are taken. */
 async function rated(
-  { backend, known, shown, near, vector, pause }: Comparison,
+  { backend, coder, known, shown, near, vector, pause }: Comparison,
   query: NearestQuery,
   limit: number,
 ): Promise<readonly NearestHit[]> {
@@ -84,7 +108,9 @@ async function rated(
     const gone = new Set(numbers);
     for (let from = 0; from < numbers.length; from += rescored) {
       const some = numbers.slice(from, from + rescored);
-      for (const found of await ask(() => backend.vectors(query, query.model, some), null)) {
+      for (const kept of await ask(() => backend.vectors(query, query.model, some), null)) {
+        const found = coder === null ? kept : decoded(coder, known, kept, query);
+        if (found === null) continue;
         gone.delete(found.number);
         const session = shown.get(found.owner)?.find(({ toSeq }) => found.lastSeq <= toSeq);
         if (session === undefined || found.values.length !== vector.length) continue;
@@ -96,6 +122,16 @@ async function rated(
     if (gone.size > 0) await known.codes.remove(gone, pause);
   }
   return hits.toSorted((one, other) => other.score - one.score || other.firstSeq - one.firstSeq).slice(0, limit);
+}
+
+function decoded(
+  coder: VectorCoder,
+  { sessionIds }: KnownTable,
+  kept: NumberedVector,
+  { namespace, agentId, model }: NearestQuery,
+): NumberedVector | null {
+  const sessionId = sessionIds.get(kept.owner);
+  return sessionId === undefined ? null : coder.numbers(kept, { namespace, agentId, model, sessionId });
 }
 
 function hitOf(
@@ -128,6 +164,8 @@ interface KnownTable {
   /** Holds the owners by the small numbers that the codes have. */
   readonly owners: SessionNumber[];
   readonly ownerNumbers: Map<SessionNumber, number>;
+  /** Holds the ids of the owners under a codec. */
+  readonly sessionIds: Map<SessionNumber, string>;
 }
 
 /**
@@ -136,10 +174,12 @@ interface KnownTable {
  */
 class KnownTables {
   readonly #backend: VectorBackend;
+  readonly #coder: VectorCoder | null;
   readonly #tables = new Map<string, KnownTable>();
 
-  constructor(backend: VectorBackend) {
+  constructor(backend: VectorBackend, coder: VectorCoder | null) {
     this.#backend = backend;
+    this.#coder = coder;
   }
 
   /** Returns the codes of a model in a scope; null without any. */
@@ -147,10 +187,12 @@ class KnownTables {
     const name = JSON.stringify([scope.namespace, scope.agentId, model]);
     for (;;) {
       const after = this.#tables.get(name)?.codes.lastNumber ?? 0;
-      const rows = await ask(() => this.#backend.codes(scope, model, after, codesAtOnce), null);
+      const kept = await ask(() => this.#backend.codes(scope, model, after, codesAtOnce), null);
+      const { rows, sessionIds } = await this.#decoded(scope, model, kept);
       // Another search may have added the same codes during the wait.
       const known = this.#tables.get(name) ?? newTable(rows);
       if (known === null) return null;
+      for (const [owner, sessionId] of sessionIds) known.sessionIds.set(owner, sessionId);
       const last = known.codes.lastNumber;
       for (const { number, owner, code } of rows)
         if (number > last) known.codes.add(number, ownerNumber(known, owner), code);
@@ -158,6 +200,28 @@ class KnownTables {
       if (rows.length < codesAtOnce) return known;
       await pause();
     }
+  }
+
+  /** A code that does not decode is entered as zeros, and goes when a search finds that its numbers do not decode either. */
+  async #decoded(
+    { namespace, agentId }: VectorScope,
+    model: string,
+    kept: readonly NumberedCode[],
+  ): Promise<{
+    readonly rows: readonly NumberedCode[];
+    readonly sessionIds: ReadonlyMap<SessionNumber, string>;
+  }> {
+    const coder = this.#coder;
+    if (coder === null || kept.length === 0) return { rows: kept, sessionIds: new Map() };
+    const owners = [...new Set(kept.map(({ owner }) => owner))];
+    const sessionIds = await ask(() => this.#backend.sessionIds({ namespace, agentId }, owners), null);
+    const unknown = signsOf(new Float32Array(Number(model.slice(model.lastIndexOf("@") + 1))));
+    const rows = kept.map((row) => {
+      const sessionId = sessionIds.get(row.owner);
+      const code = sessionId === undefined ? null : coder.code(row.code, { namespace, agentId, model, sessionId });
+      return { ...row, code: code ?? unknown };
+    });
+    return { rows, sessionIds };
   }
 
   #keep(name: string, known: KnownTable): void {
@@ -169,7 +233,8 @@ class KnownTables {
 }
 
 function newTable([first]: readonly NumberedCode[]): KnownTable | null {
-  return first === undefined ? null : { codes: new CodeTable(first.code.length), owners: [], ownerNumbers: new Map() };
+  if (first === undefined) return null;
+  return { codes: new CodeTable(first.code.length), owners: [], ownerNumbers: new Map(), sessionIds: new Map() };
 }
 
 function ownerNumber({ owners, ownerNumbers }: KnownTable, owner: SessionNumber): number {

@@ -89,8 +89,7 @@ class PostgresSessionStore implements PostgresStore {
         files: true,
         // Under a codec the index holds tokens in place of words.
         search: options.codec === undefined || options.codec.searchToken !== undefined,
-        // The text of a record can be guessed from its vector, which no codec protects.
-        vectors: options.codec === undefined,
+        vectors: true,
       },
       limits: options.limits,
       ...(options.defaultDurability === undefined ? {} : { defaultDurability: options.defaultDurability }),
@@ -130,7 +129,7 @@ class PostgresSessionStore implements PostgresStore {
     const ready = (): Promise<void> => this.#ready();
     this.files = createFiles(this.#context, { life: this.#life, clock: this.#clock, random, ready });
     if (locking !== null) this.exclusively = this.#createLock(locking, begin);
-    if (this.capabilities.vectors === true) this.vectors = createVectors(this.#context, this.#life, ready);
+    this.vectors = createVectors(this.#context, { life: this.#life, codec: options.codec, ready });
     if (this.capabilities.search) this.search = createSearch(this.#context, begin);
     this.maintenance = createMaintenance(this.#context, begin, { search: this.search, files: this.files });
   }

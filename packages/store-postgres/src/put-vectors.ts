@@ -17,7 +17,7 @@ export function putVectors(context: StoreContext, ref: SessionRef, put: KeptPut)
   const tenant = layout.values(ref);
   return context.pool.transaction(async (run) => {
     const [row] = await run(
-      `SELECT s.session_no, s.last_seq, s.vector_removals FROM ${context.schema}.sessions s
+      `SELECT s.session_no, s.session_id, s.last_seq, s.vector_removals FROM ${context.schema}.sessions s
        WHERE s.namespace = $1 AND s.agent_id = $2 AND s.key = $3 AND s.archive_id = $4${layout.and("s", "$5")} FOR SHARE`,
       [...address, ...tenant],
     );
@@ -33,8 +33,9 @@ export function putVectors(context: StoreContext, ref: SessionRef, put: KeptPut)
 /** States who owns the vectors that a session puts. */
 interface Owners {
   readonly sessionNo: string;
+  readonly sessionId: string;
   /** Lists shared records whose session was purged, in the order of their seqs. Their vectors keep the number of that session. */
-  readonly purged: readonly { readonly no: string; readonly toSeq: number }[];
+  readonly purged: readonly { readonly no: string; readonly id: string; readonly toSeq: number }[];
   /** States the last record that a session that still exists has to give vectors. */
   readonly sharedSeq: number;
 }
@@ -42,23 +43,34 @@ interface Owners {
 async function ownersOf(
   { schema, found: { layout } }: StoreContext,
   run: RunStatement,
-  { session_no: sessionNo }: DatabaseRow,
+  { session_no: sessionNo, session_id: sessionId }: DatabaseRow,
   tenant: readonly string[],
 ): Promise<Owners> {
   const bases = await run(
-    `SELECT b.no, b.to_seq, EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${layout.and("o", "$2")}) AS is_there
-     FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq)
+    `SELECT b.no, b.id, b.to_seq, EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${layout.and("o", "$2")}) AS is_there
+     FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_to_seqs, s.base_ids) AS b (no, to_seq, id)
      WHERE s.session_no = $1${layout.and("s", "$2")} ORDER BY b.to_seq`,
     [sessionNo, ...tenant],
   );
-  const ends = bases.map((row) => ({ no: String(row["no"]), toSeq: Number(row["to_seq"]), isThere: row["is_there"] }));
+  const ends = bases.map((row) => ({
+    no: String(row["no"]),
+    id: String(row["id"]),
+    toSeq: Number(row["to_seq"]),
+    isThere: row["is_there"],
+  }));
   const sharedSeq = ends.findLast(({ isThere }) => isThere === true)?.toSeq ?? 0;
-  return { sessionNo: String(sessionNo), purged: ends.filter(({ toSeq }) => toSeq > sharedSeq), sharedSeq };
+  const own = { sessionNo: String(sessionNo), sessionId: String(sessionId) };
+  return { ...own, purged: ends.filter(({ toSeq }) => toSeq > sharedSeq), sharedSeq };
 }
 
-function ownerOf({ sessionNo, purged, sharedSeq }: Owners, { lastSeq }: KeptVector): string {
-  if (lastSeq <= sharedSeq) return sessionNo;
-  return purged.find(({ toSeq }) => lastSeq <= toSeq)?.no ?? sessionNo;
+interface Owner {
+  readonly no: string;
+  readonly id: string;
+}
+
+function ownerOf({ sessionNo: no, sessionId: id, purged, sharedSeq }: Owners, { lastSeq }: KeptVector): Owner {
+  if (lastSeq <= sharedSeq) return { no, id };
+  return purged.find(({ toSeq }) => lastSeq <= toSeq) ?? { no, id };
 }
 
 interface OwnedPut {
@@ -73,7 +85,11 @@ async function replaceVectors(
   run: RunStatement,
   { ref, put, owners, tenant }: OwnedPut,
 ): Promise<void> {
-  const { model, fromSeq, toSeq, vectors } = put;
+  const { model, fromSeq, toSeq } = put;
+  const vectors = put.vectors.map((vector) => {
+    const owner = ownerOf(owners, vector);
+    return { ...put.seal(vector, owner.id), ownerNo: owner.no };
+  });
   const [set] = await run(
     `INSERT INTO ${schema}.vector_sets AS v (namespace, agent_id, model, last_number${layout.last("tenant")})
      VALUES ($1, $2, $3, $4${layout.last("$5")})
@@ -95,7 +111,7 @@ async function replaceVectors(
     ],
   );
   if (vectors.length === 0) return;
-  const column = (of: (vector: KeptVector) => unknown): string => arrayLiteral(vectors.map(of));
+  const column = (of: (vector: (typeof vectors)[number]) => unknown): string => arrayLiteral(vectors.map(of));
   // With a row of the tenant beside them Citus inserts the vectors where it is. It would copy them there otherwise, and
   // row security allows no copy.
   await run(
@@ -109,7 +125,7 @@ async function replaceVectors(
       ref.agentId,
       model,
       first,
-      column((vector) => ownerOf(owners, vector)),
+      column(({ ownerNo }) => ownerNo),
       column(({ firstSeq }) => firstSeq),
       column(({ lastSeq }) => lastSeq),
       column(({ part }) => part),

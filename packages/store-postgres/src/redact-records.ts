@@ -51,8 +51,7 @@ export async function redactRecords(
       await redactRow(context, run, { ref, session, row, info: { reason, redactedAtMs, texts } });
     const reached = reachedBy(context, session, [...rows.values()]);
     await removePartials(context, run, reached);
-    // A store with a codec has no vectors.
-    if (!context.rows.isCoded) await eraseVectorsOf(context, run, reached);
+    await eraseVectorsOf(context, run, reached);
     if (entryFields.length === 0) return found;
     const removed = await removeFields(context, run, { reached, entryFields, redactedAtMs });
     return { ...found, events: [...found.events, ...removed] };

@@ -143,12 +143,9 @@ async function purge(context: StoreContext, run: RunStatement, row: DatabaseRow)
     run(`DELETE FROM ${schema}.${table} WHERE session_no = $1${layout.and("", "$2")}`, [sessionNo, ...tenant]);
   await drop("keyed_appends");
   await drop("search_positions");
-  // A store with a codec has no vectors.
-  if (!context.rows.isCoded) {
-    if (toSeq > 0) await passOnGaps(context, run, row, { begunAtSeq: begunAt, tenant });
-    await drop("vector_progress");
-    await drop("vector_gaps");
-  }
+  if (toSeq > 0) await passOnGaps(context, run, row, { begunAtSeq: begunAt, tenant });
+  await drop("vector_progress");
+  await drop("vector_gaps");
   await dropPartial(context, run, row);
   await deleteBehind(context, run, own, toSeq);
   for (const baseNo of bases) {
@@ -218,12 +215,11 @@ async function deleteBehind(
     ...tenant,
   ]);
   if (indexed !== undefined) await noteErasedWords(context, run);
-  if (!context.rows.isCoded)
-    await run(`DELETE FROM ${schema}.vectors WHERE session_no = $1 AND last_seq > $2${layout.and("", "$3")}`, [
-      sessionNo,
-      toSeq,
-      ...tenant,
-    ]);
+  await run(`DELETE FROM ${schema}.vectors WHERE session_no = $1 AND last_seq > $2${layout.and("", "$3")}`, [
+    sessionNo,
+    toSeq,
+    ...tenant,
+  ]);
   for (const table of ["records", "search_documents"])
     await run(`DELETE FROM ${schema}.${table} WHERE ${behind}`, [sessionNo, toSeq, ...tenant]);
   await run(

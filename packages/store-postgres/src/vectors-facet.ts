@@ -1,10 +1,11 @@
-import type { VectorsFacet } from "@throughline/core";
+import type { PayloadCodec, VectorsFacet } from "@throughline/core";
 import type { VectorScope } from "@throughline/core/internal";
 import {
   createVectorsFacet,
   type HandleLife,
   type NumberedCode,
   type NumberedVector,
+  type SessionNumber,
   type ShownSession,
   type VectorBackend,
 } from "@throughline/store-kit/internal";
@@ -16,8 +17,15 @@ import { putVectors } from "./put-vectors.ts";
 /** Rows that one transaction deletes. */
 const sliceVectors = 5000;
 
-/** Keeps vectors in tables beside the records. @param ready opens the schema, if it is not open */
-export function createVectors(context: StoreContext, life: HandleLife, ready: () => Promise<void>): VectorsFacet {
+interface VectorParts {
+  readonly life: HandleLife;
+  readonly codec: PayloadCodec | undefined;
+  /** Opens the schema, if it is not open. */
+  readonly ready: () => Promise<void>;
+}
+
+/** Keeps vectors in tables beside the records. */
+export function createVectors(context: StoreContext, { life, codec, ready }: VectorParts): VectorsFacet {
   const onceReady =
     <Given extends readonly unknown[], Result>(work: (context: StoreContext, ...given: Given) => Promise<Result>) =>
     async (...given: Given): Promise<Result> => {
@@ -30,9 +38,10 @@ export function createVectors(context: StoreContext, life: HandleLife, ready: ()
     pending: onceReady(pendingVectors),
     shown: onceReady(shownSessions),
     codes: onceReady(readCodes),
+    sessionIds: onceReady(readSessionIds),
     vectors: onceReady(readVectors),
   };
-  return createVectorsFacet(backend, life);
+  return createVectorsFacet(backend, life, codec);
 }
 
 type ShownQuery = Parameters<VectorBackend["shown"]>[0];
@@ -83,6 +92,24 @@ async function readCodes(
     owner: String(row["session_no"]),
     code: row["code"] as Uint8Array,
   }));
+}
+
+/** A purged session has no row. Its forks know the id that its records, and so their vectors, are bound to. */
+async function readSessionIds(
+  { pool, schema, found: { layout } }: StoreContext,
+  scope: VectorScope,
+  owners: readonly SessionNumber[],
+): Promise<ReadonlyMap<SessionNumber, string>> {
+  const tenant = layout.values(scope);
+  const rows = await pool.run(
+    `SELECT s.session_no AS no, s.session_id AS id FROM ${schema}.sessions s WHERE s.session_no = ANY ($1::bigint[])${layout.and("s", "$2")}
+     UNION ALL
+     SELECT b.no, b.id FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_ids) AS b (no, id)
+     WHERE s.base_nos OPERATOR(pg_catalog.&&) $1::bigint[] AND b.no = ANY ($1::bigint[])${layout.and("s", "$2")}`,
+    [owners, ...tenant],
+    { isRead: true },
+  );
+  return new Map(rows.map((row) => [String(row["no"]), String(row["id"])]));
 }
 
 async function readVectors(

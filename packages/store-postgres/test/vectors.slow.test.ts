@@ -196,10 +196,7 @@ describe.skipIf(url === "").for(["plain", "tenant"] as const)("vectors in Postgr
     }
   });
 
-  it("are absent under a codec and while a store moves, and the store says so", async () => {
-    const codec = { name: "same", encode: (bytes: Uint8Array) => bytes, decode: (bytes: Uint8Array) => bytes };
-    await using coded = createPostgresStore({ url, schema: newSchema(), layout, partitions: 2, notify: false, codec });
-    expect([coded.vectors, coded.capabilities.vectors]).toEqual([undefined, false]);
+  it("are absent while a store moves, and the store says so", async () => {
     const [from, to] = [0, 1].map(() => createPostgresStore({ url, schema: newSchema(), layout, notify: false }));
     await using moving = createMovingStore(to!, from!);
     expect([moving.vectors, moving.capabilities.vectors]).toEqual([undefined, false]);

@@ -63,10 +63,8 @@ export function sqliteCapabilities({
   defaultDurability = "disk",
   limits,
   hasSearch,
-  hasVectors,
 }: Pick<SqliteStoreOptions, "defaultDurability" | "limits"> & {
   readonly hasSearch: boolean;
-  readonly hasVectors: boolean;
 }): core.StoreCapabilities {
   return createCapabilities({
     name: "sqlite",
@@ -83,7 +81,7 @@ export function sqliteCapabilities({
       partials: true,
       files: true,
       // The text of a record can be guessed from its vector, which no codec protects.
-      vectors: hasVectors,
+      vectors: true,
     },
     limits,
   });
@@ -113,7 +111,7 @@ class SqliteStore implements core.SessionStore {
     const rows = createRowCoder(codec);
     const texts = indexTexts(codec, rows);
     const search = new SearchIndex(texts);
-    this.capabilities = sqliteCapabilities({ ...options, hasSearch: !texts.isOff, hasVectors: codec === undefined });
+    this.capabilities = sqliteCapabilities({ ...options, hasSearch: !texts.isOff });
     const open: OpenOptions = {
       path,
       create,
@@ -151,7 +149,7 @@ class SqliteStore implements core.SessionStore {
     this.#handle.follow((connection) => purges.poke(connection));
     this.#purges = purges;
     if (!texts.isOff) this.search = new StoreSearch(this.#handle, search, filler);
-    if (codec === undefined) this.vectors = createVectors(this.#handle);
+    this.vectors = createVectors(this.#handle, codec);
   }
 
   async append(

@@ -4,6 +4,7 @@ import {
   type KeptPut,
   type NumberedCode,
   type NumberedVector,
+  type SessionNumber,
   type ShownSession,
   vectorMark,
 } from "@throughline/store-kit/internal";
@@ -111,8 +112,10 @@ export function putVectors(connection: Connection, ref: SessionRef, put: KeptPut
     `INSERT INTO store_vectors (vector_set, session, first_seq, last_seq, part, code, scale, numbers)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   );
-  for (const { firstSeq, lastSeq, part, code, scale, values } of vectors)
+  for (const vector of vectors) {
+    const { firstSeq, lastSeq, part, code, scale, values } = put.seal(vector, row.session_id);
     insert.run(set, row.session, firstSeq, lastSeq, part, code, scale, new Uint8Array(values.buffer));
+  }
   database
     .prepare<[Session, number, number, number]>(
       "DELETE FROM store_vector_gaps WHERE session = ? AND vector_set = ? AND from_seq >= ? AND to_seq <= ?",
@@ -254,6 +257,18 @@ export function readCodes(
        WHERE vector_set = ? AND vector > ? ORDER BY vector LIMIT ?`,
     )
     .all(set, after, limit);
+}
+
+export function readSessionIds(
+  { database }: Connection,
+  sessions: readonly SessionNumber[],
+): ReadonlyMap<SessionNumber, string> {
+  const rows = database
+    .prepare<[string], Pick<SessionRow, "session" | "session_id">>(
+      "SELECT session, session_id FROM store_sessions WHERE session IN (SELECT value FROM json_each(?))",
+    )
+    .all(JSON.stringify(sessions));
+  return new Map(rows.map(({ session, session_id: id }) => [session, id]));
 }
 
 interface NumbersRow extends Omit<NumberedVector, "values"> {

@@ -1,5 +1,5 @@
 import { setImmediate as pause } from "node:timers/promises";
-import type { VectorsFacet } from "@throughline/core";
+import type { PayloadCodec, VectorsFacet } from "@throughline/core";
 import { createVectorsFacet, type ShownSession, type VectorBackend } from "@throughline/store-kit/internal";
 import type { StoreHandle } from "./store-handle.ts";
 import {
@@ -10,6 +10,7 @@ import {
   pendingVectors,
   putVectors,
   readCodes,
+  readSessionIds,
   readVectors,
   searchedSessions,
   shownSessions,
@@ -21,8 +22,8 @@ const derived = { durability: "process" } as const;
 const sessionsAtOnce = 1000;
 
 /** Keeps vectors in tables beside the records. */
-export function createVectors(handle: StoreHandle): VectorsFacet {
-  return createVectorsFacet(backendOf(handle), handle.life);
+export function createVectors(handle: StoreHandle, codec: PayloadCodec | undefined): VectorsFacet {
+  return createVectorsFacet(backendOf(handle), handle.life, codec);
 }
 
 function backendOf(handle: StoreHandle): VectorBackend {
@@ -49,6 +50,7 @@ function backendOf(handle: StoreHandle): VectorBackend {
       handle.read((connection) =>
         hasVectors(connection) ? readCodes(connection, scope, model, { after, limit }) : [],
       ),
+    sessionIds: (_scope, owners) => handle.read((connection) => readSessionIds(connection, owners)),
     vectors: (scope, model, numbers) => handle.read((connection) => readVectors(connection, scope, model, numbers)),
     async forget(scope, keep) {
       let count = 0;

@@ -133,12 +133,6 @@ describe("vectors in a SQLite file", () => {
     expect(await vectorsOf(store).nearest({ ...scope, model, vector: planted(1) })).toEqual([]);
   });
 
-  it("are absent under a codec, from which no meaning may leak", async () => {
-    const codec = { name: "same", encode: (bytes: Uint8Array) => bytes, decode: (bytes: Uint8Array) => bytes };
-    await using store = createSqliteStore({ path: join(testFolder(), "s.db"), codec });
-    expect([store.vectors, store.capabilities.vectors]).toEqual([undefined, false]);
-  });
-
   it("are no finding of a verification", async () => {
     await using store = createSqliteStore({ path: join(testFolder(), "s.db") });
     await fill(store, await withSession(store, "a", 3), 100);

@@ -1,0 +1,69 @@
+import type { PayloadCodec } from "@throughline/core";
+import type { VectorScope } from "@throughline/core/internal";
+import { createPayloadCoder, isUndecodedPayload } from "./payload-coder.ts";
+import type { KeptVector, NumberedVector } from "./vector-backend.ts";
+
+/** Names the vectors of a session that one model made. */
+export interface VectorPlace extends VectorScope {
+  /** Names the model. */
+  readonly model: string;
+  /** States the id of the session whose records the vectors are about. */
+  readonly sessionId: string;
+}
+
+/** Converts vectors to what a store keeps, and back. A text can be guessed from its vector, so a codec encodes both parts. */
+export interface VectorCoder {
+  /** Returns the vector to keep. @throws {ThroughlineError} CODEC_FAILED */
+  seal(vector: KeptVector, place: VectorPlace): KeptVector;
+  /** Returns the code of a kept vector; null when it does not decode. */
+  code(kept: Uint8Array, place: VectorPlace): Uint8Array | null;
+  /** Returns the numbers of a kept vector; null when they do not decode. */
+  numbers(kept: NumberedVector, place: VectorPlace): NumberedVector | null;
+}
+
+const scaleBytes = 8;
+
+/** Creates the coder of a store with this codec; null for a store without one, which keeps vectors as they are. */
+export function createVectorCoder(codec: PayloadCodec | undefined): VectorCoder | null {
+  if (codec === undefined) return null;
+  const coder = createPayloadCoder(codec);
+  const ownerOf = ({ namespace, agentId, model, sessionId }: VectorPlace, part: string) =>
+    ({ ref: { namespace, agentId, key: "" }, sessionId, id: `${model} ${part}`, part: "vector" }) as const;
+  const decoded = (kept: Uint8Array, place: VectorPlace, part: string): Uint8Array | null => {
+    try {
+      return coder.decode(kept, ownerOf(place, part));
+    } catch (error) {
+      // A vector can be computed again, so a damaged or erased one hides no other.
+      if (isUndecodedPayload(error)) return null;
+      throw error;
+    }
+  };
+  return {
+    seal(vector, place) {
+      const { scale, values, code } = vector;
+      const plain = new Uint8Array(scaleBytes + values.length);
+      new DataView(plain.buffer).setFloat64(0, scale, true);
+      plain.set(new Uint8Array(values.buffer, values.byteOffset, values.length), scaleBytes);
+      const sealed = coder.encode(plain, ownerOf(place, partOf(vector)));
+      return {
+        ...vector,
+        scale: 0,
+        values: new Int8Array(sealed.buffer, sealed.byteOffset, sealed.length),
+        code: coder.encode(code, ownerOf(place, "code")),
+      };
+    },
+    code: (kept, place) => decoded(kept, place, "code"),
+    numbers(kept, place) {
+      const { buffer, byteOffset, length } = kept.values;
+      const plain = decoded(new Uint8Array(buffer, byteOffset, length), place, partOf(kept));
+      if (plain === null) return null;
+      const scale = new DataView(plain.buffer, plain.byteOffset).getFloat64(0, true);
+      return { ...kept, scale, values: new Int8Array(plain.slice(scaleBytes).buffer) };
+    },
+  };
+}
+
+/** The numbers decide the rank of records, so they are bound to these. A code chooses only which numbers are compared. */
+function partOf({ firstSeq, lastSeq, part }: Pick<KeptVector, "firstSeq" | "lastSeq" | "part">): string {
+  return `${firstSeq}-${lastSeq}.${part}`;
+}
