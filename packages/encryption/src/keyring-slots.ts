@@ -1,12 +1,10 @@
 import type { DatabaseSync } from "node:sqlite";
 import { refused } from "@throughline/core/internal";
-import { type MainKey, methodOf, noCost, scryptCost, type SlotMethod, slotKey } from "./main-key.ts";
+import { type MainKey, methodOf, newSlotSalt, noCost, scryptCost, type SlotMethod, slotKey } from "./main-key.ts";
 import { recoveryKeyText } from "./recovery-key.ts";
 import { keyBytes } from "./sealed-bytes.ts";
 import { secretBytes } from "./secret-bytes.ts";
 import { generationOf, unwrapSecret, wrapSecret } from "./wrapped-secrets.ts";
-
-const slotSaltBytes = 16;
 
 /** Holds the master keys of a keyring by generation. After a rotation that was interrupted there are two. */
 export interface Masters {
@@ -51,7 +49,7 @@ export async function makeSlots(
   const rows: SlotRow[] = [];
   for (const [kind, by] of slots) {
     const method = methodOf(by);
-    const salt = secretBytes(slotSaltBytes);
+    const salt = await newSlotSalt(by);
     const cost = method === "scrypt" ? scryptCost : noCost;
     const key = await slotKey(by, salt, cost);
     rows.push({ kind, method, salt, ...cost, wrapped: wrapSecret(master, key, generation, [keyringId, "slot", kind]) });
@@ -101,6 +99,6 @@ export async function unlockMasters(database: DatabaseSync, main: MainKey): Prom
 
 function assertMethod(kept: SlotMethod, given: SlotMethod): void {
   if (kept === given) return;
-  const expected = kept === "scrypt" ? "a passphrase" : "a key of 32 bytes";
+  const expected = { scrypt: "a passphrase", hkdf: "a key of 32 bytes", service: "a key service" }[kept];
   throw refused("MAIN_KEY_WRONG", `The keyring opens with ${expected}.`, { kept, given });
 }

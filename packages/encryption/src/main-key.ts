@@ -2,10 +2,11 @@ import { hkdfSync, scrypt } from "node:crypto";
 import { refused } from "@throughline/core/internal";
 import { parseRecoveryKey } from "./recovery-key.ts";
 import { keyBytes } from "./sealed-bytes.ts";
+import { secretBytes } from "./secret-bytes.ts";
 
 /**
- * Opens a keyring: a passphrase, 32 random bytes, or the recovery key that `createKeyring` returned. A program gets the
- * bytes from a file, a variable or a key service.
+ * Opens a keyring: a passphrase, 32 random bytes, a key service, or the recovery key that `createKeyring` returned. A
+ * program gets the bytes from a file or a variable.
  */
 export type MainKey =
   | {
@@ -17,12 +18,21 @@ export type MainKey =
       readonly key: Uint8Array;
     }
   | {
+      /** Reaches a key service, which keeps the main key to itself. It is asked once when a keyring is made, and once when it is opened. */
+      readonly service: {
+        /** Returns 32 bytes encrypted under the key of the service. The keyring keeps the result: at most 64 KiB. */
+        wrap(key: Uint8Array): Promise<Uint8Array>;
+        /** Returns the 32 bytes that `wrap` was given. Rejects what it did not wrap. */
+        unwrap(wrapped: Uint8Array): Promise<Uint8Array>;
+      };
+    }
+  | {
       /** Holds the recovery key, with or without its hyphens. */
       readonly recoveryKey: string;
     };
 
 /** States how a slot of a keyring derives its key. */
-export type SlotMethod = "scrypt" | "hkdf";
+export type SlotMethod = "scrypt" | "hkdf" | "service";
 
 export interface SlotCost {
   /** States N of scrypt; 0 for HKDF. */
@@ -40,16 +50,49 @@ const mostCost: SlotCost = { n: 2 ** 20, r: 8, p: 4 };
 const purpose = "throughline keyring slot 1";
 
 export function methodOf(main: MainKey): SlotMethod {
+  if ("service" in main) return "service";
   return "passphrase" in main ? "scrypt" : "hkdf";
+}
+
+const slotSaltBytes = 16;
+const mostWrappedBytes = 65_536;
+
+/**
+ * Returns the salt of a new slot. For a key service it is a random key, as the service has wrapped it.
+ * @throws {ThroughlineError} KEYRING_IO when the service fails
+ */
+export async function newSlotSalt(main: MainKey): Promise<Uint8Array> {
+  if (!("service" in main)) return secretBytes(slotSaltBytes);
+  const wrapped = await asked(() => main.service.wrap(secretBytes(keyBytes)));
+  if (wrapped.byteLength >= keyBytes && wrapped.byteLength <= mostWrappedBytes) return Uint8Array.from(wrapped);
+  throw refused("KEYRING_IO", `The key service returned ${wrapped.byteLength} bytes for a wrapped key.`);
+}
+
+async function asked(ask: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  let given: unknown;
+  try {
+    given = await ask();
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : "it rejected";
+    throw refused("KEYRING_IO", `The key service failed: ${why}.`, {}, cause);
+  }
+  if (given instanceof Uint8Array) return given;
+  throw refused("KEYRING_IO", "The key service returned something else than bytes.");
+}
+
+async function keyOf(main: Exclude<MainKey, { readonly passphrase: string }>, salt: Uint8Array): Promise<Uint8Array> {
+  if ("service" in main) return asked(() => main.service.unwrap(salt));
+  return "key" in main ? main.key : parseRecoveryKey(main.recoveryKey);
 }
 
 /**
  * Returns the key of a slot.
- * @throws {ThroughlineError} KEYRING_DAMAGED when the cost is out of bounds, MAIN_KEY_WRONG for a key of another length
+ * @throws {ThroughlineError} KEYRING_DAMAGED when the cost is out of bounds, MAIN_KEY_WRONG for a key of another length, KEYRING_IO
+ *   when a key service fails
  */
 export async function slotKey(main: MainKey, salt: Uint8Array, cost: SlotCost): Promise<Buffer> {
   if (!("passphrase" in main)) {
-    const key = "key" in main ? main.key : parseRecoveryKey(main.recoveryKey);
+    const key = await keyOf(main, salt);
     if (key.byteLength !== keyBytes)
       throw refused("MAIN_KEY_WRONG", `A main key has ${keyBytes} bytes; received ${key.byteLength}.`, {
         bytes: key.byteLength,
