@@ -320,6 +320,7 @@ export const longSuites: readonly LongSuite[] = [
       "cut-connections.slow",
       "demo.slow",
       "denied-files.slow",
+      "encrypt-existing.slow",
       "exit-codes",
       "failed-flushes.slow",
       "gateway",

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { sessionRef } from "@throughline/core";
 import { openEncryption } from "@throughline/encryption";
@@ -244,6 +253,27 @@ describe("encryption shred", () => {
     // A key of each session, and one of the files.
     const { keyIds } = JSON.parse(readFileSync(join(path, "ada.json"), "utf8")) as { readonly keyIds: string[] };
     expect(keyIds.length).toBe(3);
+  });
+});
+
+describe("encryption export-key", () => {
+  it("prints a new recovery key, which alone opens the keyring beside the main key", async () => {
+    const { path, run, recoveryKey: old } = await encryptedHome("exported");
+    await run(["append", "notes"], { stdin: draft });
+    expect(await run(["encryption", "export-key"])).toMatchObject({ code: 2, stdout: "" });
+    const { code, stdout } = await run(["encryption", "export-key", "--yes"]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/^(?:[0-9A-Z]{5}-){10}[0-9A-Z]{5}\n$/)]);
+    expect(filesWith(path, stdout.trim())).toEqual([]);
+    const codes: unknown[] = [];
+    for (const key of [stdout.trim(), old]) {
+      const environment = { THROUGHLINE_ENCRYPTION_MAIN_KEY: "env:RECOVERY", RECOVERY: key };
+      codes.push((await run(["show", "notes"], { environment })).code);
+    }
+    expect([...codes, (await run(["show", "notes"])).code]).toEqual([0, 1, 0]);
+    // The main key in a file that other users can read is refused.
+    chmodSync(join(path, "main.key"), 0o644);
+    const refused = await run(["show", "notes", "--json"]);
+    expect(objects(refused.stderr).at(-1)).toMatchObject({ code: "PATH_UNSAFE" });
   });
 });
 

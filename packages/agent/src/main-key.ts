@@ -1,6 +1,7 @@
 import { resolve } from "node:path";
-import { configProblem, expandHome, isThere, readBoundedBytes } from "@throughline/config/internal";
+import { configProblem, expandHome, isOpenToOthers, isThere, readBoundedBytes } from "@throughline/config/internal";
 import { ThroughlineError } from "@throughline/core";
+import { shellWord } from "@throughline/core/internal";
 import type { MainKey } from "@throughline/encryption";
 import { type AgentContext, homeOf } from "./agent-context.ts";
 
@@ -12,7 +13,7 @@ export type KeyContext = Pick<AgentContext, "config" | "environment" | "workingD
 /**
  * Reads the main key from where the setting says. 64 hexadecimal digits, base64 of 32 bytes and a file of 32 bytes are keys,
  * and a recovery key is one. Another text is a passphrase.
- * @throws {ThroughlineError} CONFIG_INVALID for another setting, MAIN_KEY_WRONG when there is no key
+ * @throws {ThroughlineError} CONFIG_INVALID for another setting, MAIN_KEY_WRONG when there is no key, PATH_UNSAFE
  */
 export async function readMainKey(context: KeyContext, from: string, ask: AskPassphrase | null): Promise<MainKey> {
   const [kind, name] = [from.slice(0, from.indexOf(":")), from.slice(from.indexOf(":") + 1)];
@@ -25,6 +26,7 @@ export async function readMainKey(context: KeyContext, from: string, ask: AskPas
   if (kind === "file" && name !== "") {
     const path = mainKeyFile(context, name);
     if (!isThere(path)) throw noMainKey(`the file ${JSON.stringify(path)} does not exist`);
+    assertPrivate(path);
     return keyOf(readBoundedBytes(path, { what: "main key", mostBytes: 4096 }), `the file ${path} is empty`);
   }
   const message = "encryption.mainKey must be file:PATH, env:NAME or prompt.";
@@ -34,6 +36,17 @@ export async function readMainKey(context: KeyContext, from: string, ask: AskPas
 /** Returns the path of the file of a main key. */
 export function mainKeyFile(context: KeyContext, name: string): string {
   return resolve(homeOf(context), expandHome(name, context.userHome) ?? name);
+}
+
+/** A group may read the file, because a container gets its secrets so. @throws {ThroughlineError} PATH_UNSAFE */
+function assertPrivate(path: string): void {
+  if (!isOpenToOthers(path)) return;
+  const shown = JSON.stringify(path);
+  throw new ThroughlineError("PATH_UNSAFE", `Other users can read or change the main key ${shown}.`, {
+    outcome: "not-applied",
+    details: { path },
+    remedy: `Close it: chmod 600 ${shellWord(path)}.`,
+  });
 }
 
 const keyBytes = 32;

@@ -10,6 +10,7 @@ export {
   isFolder,
   isThere,
   mostFileBytes,
+  isOpenToOthers,
   readBoundedBytes,
   readBoundedFile,
 } from "./node/file-access.ts";

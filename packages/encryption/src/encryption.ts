@@ -7,7 +7,8 @@ import {
   refused,
 } from "@throughline/core/internal";
 import { type Clock, hasErrorCode, type PayloadCodec, type ThroughlineError } from "@throughline/core";
-import { indexPlace, type Keyring, type KeyPlace } from "./keyring.ts";
+import { indexPlace, type KeyPlace } from "./key-place.ts";
+import type { Keyring } from "./keyring.ts";
 import { makeSlots } from "./keyring-slots.ts";
 import type { MainKey } from "./main-key.ts";
 import { mainKeyKind } from "./main-key-kind.ts";
@@ -86,6 +87,11 @@ export interface Encryption extends PayloadCodec {
    * @throws {ThroughlineError} INPUT_INVALID while a rotation is not finished, KEYRING_IO, MAIN_KEY_WRONG
    */
   rotateMainKey(mainKey: MainKey): Promise<{ readonly recoveryKey: string }>;
+  /**
+   * Replaces the recovery key, when the printed one was lost or seen. The main key stays.
+   * @throws {ThroughlineError} KEYRING_IO, MAIN_KEY_WRONG after a rotation by another process
+   */
+  replaceRecoveryKey(): Promise<{ readonly recoveryKey: string }>;
   /** Finishes a rotation that was interrupted. @throws {ThroughlineError} KEYRING_IO, KEYRING_DAMAGED */
   finishRotation(): Promise<void>;
   /** Closes the keyring, and overwrites its keys in memory. Close the stores first. */
@@ -240,6 +246,13 @@ export class KeyringEncryption implements Encryption {
     const slots = await makeSlots(mainKey, { keyringId, generation, master });
     this.keyring.beginRotation(master, slots);
     await this.finishRotation();
+    return { recoveryKey: slots.recoveryKey };
+  }
+
+  async replaceRecoveryKey(): Promise<{ readonly recoveryKey: string }> {
+    this.#assertOpen();
+    const slots = await makeSlots(null, this.keyring.slotParts);
+    this.keyring.replaceSlots(slots);
     return { recoveryKey: slots.recoveryKey };
   }
 

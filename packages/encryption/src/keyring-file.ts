@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
+import { chmodSync, closeSync, fsyncSync, linkSync, openSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import type { DatabaseSync } from "node:sqlite";
@@ -112,6 +112,7 @@ export function openKeyringFile(path: string): KeyringFile {
     const database = openDatabase(path);
     try {
       assertKeyring(database, path);
+      closeToOthers(path);
     } catch (error) {
       database.close();
       throw error;
@@ -126,6 +127,25 @@ export function openKeyringFile(path: string): KeyringFile {
       },
     };
   });
+}
+
+/**
+ * Takes the rights of other users from a keyring, which a copy may have: who writes it destroys keys.
+ * @throws {ThroughlineError} KEYRING_IO when it belongs to somebody else
+ */
+function closeToOthers(path: string): void {
+  if (process.platform === "win32" || (statSync(path).mode & 0o077) === 0) return;
+  try {
+    chmodSync(path, 0o600);
+  } catch (error) {
+    const { code } = error as { readonly code?: string };
+    // Nobody writes to a file system that is read-only.
+    if (code === "EROFS") return;
+    if (code !== "EPERM") throw error;
+    throw refused("KEYRING_IO", `Other users can open the keyring ${quote(path)}, and it belongs to one of them.`, {
+      path,
+    });
+  }
 }
 
 function openDatabase(path: string): DatabaseSync {

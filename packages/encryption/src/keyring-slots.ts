@@ -30,22 +30,19 @@ export interface NewSlots {
   readonly recoveryKey: string;
 }
 
-/** Wraps a master key under the main key and under a new recovery key. */
-export async function makeSlots(
-  main: MainKey,
-  {
-    keyringId,
-    generation,
-    master,
-  }: { readonly keyringId: string; readonly generation: number; readonly master: Uint8Array },
-): Promise<NewSlots> {
-  if ("recoveryKey" in main)
+/** Holds a master key, and what a slot with it is bound to. */
+export interface SlotParts {
+  readonly keyringId: string;
+  readonly generation: number;
+  readonly master: Uint8Array;
+}
+
+/** Wraps a master key under a new recovery key, and under the main key unless that stays. */
+export async function makeSlots(main: MainKey | null, { keyringId, generation, master }: SlotParts): Promise<NewSlots> {
+  if (main !== null && "recoveryKey" in main)
     throw refused("INPUT_INVALID", "A recovery key opens a keyring; it cannot be its main key.");
   const recoveryKey = recoveryKeyText(secretBytes(keyBytes));
-  const slots = [
-    ["main", main],
-    ["recovery", { recoveryKey }],
-  ] as const;
+  const slots = [...(main === null ? [] : ([["main", main]] as const)), ["recovery", { recoveryKey }]] as const;
   const rows: SlotRow[] = [];
   for (const [kind, by] of slots) {
     const method = methodOf(by);

@@ -2,19 +2,13 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import { refused } from "@throughline/core/internal";
 import type { Clock } from "@throughline/core";
 import { withKeyringErrors } from "./keyring-error.ts";
+import { isOfIndex, type KeyPlace, nameOf, placeOf } from "./key-place.ts";
 import type { KeyringFile } from "./keyring-file.ts";
-import { type Masters, type NewSlots, readFact, writeFact, writeSlots } from "./keyring-slots.ts";
+import { type Masters, type NewSlots, readFact, type SlotParts, writeFact, writeSlots } from "./keyring-slots.ts";
 import { keyIdBytes } from "./payload-format.ts";
 import { keyBytes } from "./sealed-bytes.ts";
 import { secretBytes } from "./secret-bytes.ts";
 import { generationOf, unwrapSecret, wrappedBytes, wrapSecret } from "./wrapped-secrets.ts";
-
-/** The payloads that share a data key. Empty texts stand for what the scope of the keyring leaves out. */
-export interface KeyPlace {
-  readonly namespace: string;
-  readonly agentId: string;
-  readonly sessionId: string;
-}
 
 export interface DataKey {
   readonly id: Buffer;
@@ -36,22 +30,6 @@ export interface Erasure extends KeyPlace {
 const sliceKeys = 200;
 
 const proofKeyNumber = 0;
-
-/** Takes the place of the session for the key of an index of words. No agent is named "", so it is no session's place. */
-const indexName = "search index";
-
-/** A key of an index decrypts nothing, so no count has it. Once it is destroyed, its row has no agent. */
-const isOfIndex = `(coalesce(agent_id, '') = '' AND coalesce(session_id, '') = '${indexName}')`;
-
-/** Returns the place of the key that makes the tokens of a namespace. */
-export function indexPlace(namespace: string): KeyPlace {
-  return { namespace, agentId: "", sessionId: indexName };
-}
-
-/** Names the secret of a data key, so that a row that was moved to another key or session does not open. */
-function nameOf(keyringId: string, id: Uint8Array, { namespace, agentId, sessionId }: KeyPlace): readonly string[] {
-  return [keyringId, "data key", Buffer.from(id).toString("hex"), namespace, agentId, sessionId];
-}
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -231,6 +209,22 @@ export class Keyring {
     this.#masters = { keyringId, generation: next, keys: new Map([...keys, [next, master]]) };
   }
 
+  /** Returns what wraps the slots: the master key, with what it is bound to. */
+  get slotParts(): SlotParts {
+    const { keyringId, generation } = this.#masters;
+    return { keyringId, generation, master: this.#master() };
+  }
+
+  /** Replaces slots of the same master key. */
+  replaceSlots(slots: NewSlots): void {
+    withKeyringErrors(this.path, () =>
+      this.#within(() => {
+        this.#assertCurrent();
+        writeSlots(this.#file.database, slots);
+      }),
+    );
+  }
+
   get nextGeneration(): number {
     return this.#masters.generation + 1;
   }
@@ -369,14 +363,6 @@ export class Keyring {
     this.#statements.set(sql, found);
     return found;
   }
-}
-
-function placeOf(row: Row): KeyPlace {
-  return {
-    namespace: String(row["namespace"]),
-    agentId: String(row["agent_id"]),
-    sessionId: String(row["session_id"]),
-  };
 }
 
 /** Writes what a new keyring holds beside its slots. */

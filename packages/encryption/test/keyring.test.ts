@@ -1,4 +1,15 @@
-import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  symlinkSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import type { CodecContext } from "@throughline/core/internal";
 import { createKeyring, openEncryption } from "@throughline/encryption";
@@ -20,6 +31,41 @@ describe("a keyring", () => {
     const before = readFileSync(keyring);
     await expect(createKeyring({ keyring, mainKey })).rejects.toMatchObject({ code: "KEYRING_EXISTS" });
     expect(readFileSync(keyring)).toEqual(before);
+  });
+
+  it("that other users can open is closed to them, and a link to it stays one", async () => {
+    const keyring = keyringPath();
+    await createKeyring({ keyring, mainKey });
+    symlinkSync(keyring, `${keyring}.link`);
+    for (const path of [keyring, `${keyring}.link`]) {
+      chmodSync(keyring, 0o666);
+      await opened(path);
+      expect([statSync(keyring).mode & 0o777, lstatSync(`${keyring}.link`).isSymbolicLink()]).toEqual([0o600, true]);
+    }
+    // No keyring is made where a link leads, or over one.
+    symlinkSync(`${keyring}.nowhere`, `${keyring}.dangling`);
+    await expect(createKeyring({ keyring: `${keyring}.dangling`, mainKey })).rejects.toMatchObject({
+      code: "KEYRING_EXISTS",
+    });
+    expect(existsSync(`${keyring}.nowhere`)).toBe(false);
+    // What is no keyring is left as it is.
+    writeFileSync(`${keyring}.text`, "text", { mode: 0o644 });
+    await expect(opened(`${keyring}.text`)).rejects.toMatchObject({ code: "KEYRING_DAMAGED" });
+    expect(statSync(`${keyring}.text`).mode & 0o777).toBe(0o644);
+  });
+
+  it("gets a new recovery key, which shuts out the old one alone", async () => {
+    const keyring = keyringPath();
+    const { recoveryKey: old } = await createKeyring({ keyring, mainKey });
+    const codec = await opened(keyring);
+    const coded = codec.encode(text, place);
+    const { recoveryKey } = await codec.replaceRecoveryKey();
+    expect(recoveryKey).not.toBe(old);
+    for (const by of [mainKey, { recoveryKey }]) expect((await opened(keyring, by)).decode(coded, place)).toEqual(text);
+    await expect(opened(keyring, { recoveryKey: old })).rejects.toMatchObject({ code: "MAIN_KEY_WRONG" });
+    await (await opened(keyring)).rotateMainKey(bytesIn(8));
+    await expect(codec.replaceRecoveryKey()).rejects.toMatchObject({ code: "MAIN_KEY_WRONG" });
+    expect((await opened(keyring, bytesIn(8))).decode(coded, place)).toEqual(text);
   });
 
   it("holds no key that opens anything, in any form", async () => {

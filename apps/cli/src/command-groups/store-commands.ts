@@ -53,10 +53,9 @@ export const storeCommands: readonly CommandDefinition[] = [
   },
   {
     name: "encryption",
-    description:
-      "create the keyring of encrypted stores, replace its main key, erase an agent, check a proof of deletion",
+    description: "create the keyring of encrypted stores, replace its keys, erase an agent, check a proof of deletion",
     arguments: [
-      { name: "[action]", description: "status (default), init, rotate, shred or check" },
+      { name: "[action]", description: "status (default), init, rotate, export-key, shred or check" },
       { name: "[file]", description: "for check: what --proof wrote" },
     ],
     options: [

@@ -17,12 +17,15 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   const [action = "status", file] = input.arguments;
   if ((action === "check") !== (file !== undefined)) throw usageError("Only `check` takes a file, and it needs one.");
   if (action === "init") return init(context);
-  if (!["status", "rotate", "shred", "check"].includes(action))
-    throw usageError(`encryption does status, init, rotate, shred and check, not ${JSON.stringify(action)}.`);
+  if (!["status", "rotate", "export-key", "shred", "check"].includes(action))
+    throw usageError(
+      `encryption does status, init, rotate, export-key, shred and check, not ${JSON.stringify(action)}.`,
+    );
   const encryption = await context.storeParts.codecFor("sqlite:keyring?encrypted=1");
   if (encryption === null) throw usageError("encryption.keyring is not set.");
   if (action === "shred") return (await import("../shred-agent.ts")).shredAgent(context, input.options as ShredOptions);
   if (action === "check") return check(context, encryption, file ?? "");
+  if (action === "export-key") return exportKey(context, encryption);
   if (action === "rotate") {
     const from = input.options["newMainKey"];
     return rotate(context, encryption, typeof from === "string" ? from : "prompt");
@@ -63,6 +66,17 @@ async function init(context: CommandContext): Promise<number> {
   if (settings.some(({ key, source }) => key === "encryption.keyring" && source === "file")) return 0;
   output.note(`Add to the configuration: "encryption": ${jsonLine({ keyring: path, mainKey: from })}`);
   output.note("Each new store is encrypted then. To encrypt one that holds data, copy it into a new one.");
+  return 0;
+}
+
+/** A recovery key cannot be shown again, so a new one takes its place. */
+async function exportKey(context: CommandContext, encryption: Encryption): Promise<number> {
+  const { output } = context;
+  await context.confirm("Replace the recovery key? The old one opens the keyring no more; the main key stays.");
+  const { recoveryKey } = await encryption.replaceRecoveryKey();
+  if (output.isJson) await output.object({ kind: "keyring", path: encryption.status().path, recoveryKey });
+  else await output.line(recoveryKey);
+  output.note("This is the new recovery key. It is not shown again: print it, and keep it apart from this machine.");
   return 0;
 }
 

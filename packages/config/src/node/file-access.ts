@@ -22,6 +22,11 @@ export function isThere(path: string): boolean {
   }
 }
 
+/** Returns whether users outside of the group can read the file, or anyone but its owner can write it. Windows has no such rights. */
+export function isOpenToOthers(path: string): boolean {
+  return process.platform !== "win32" && (statSync(path).mode & 0o027) !== 0;
+}
+
 /** @throws {ThroughlineError} FILE_UNREADABLE */
 export function isFolder(path: string): boolean {
   return isThere(path) && statSync(path).isDirectory();
