@@ -1,5 +1,5 @@
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
-import { chmodSync, readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import Anthropic from "@anthropic-ai/sdk";
@@ -95,6 +95,30 @@ describe("serve with gateway.upstreams", () => {
     );
     expect(calls).toHaveLength(2);
     expect((await runHere(directory.path, ["search", "And again"])).stdout).toContain("And again");
+  });
+
+  it("shows nothing of a call that waits for an encrypted store, and stores it", { tags: ["slow"] }, async () => {
+    const init = await runHere(directory.path, ["encryption", "init", "--main-key", "file:main.key"]);
+    expect(init.code).toBe(0);
+    const upstreams = { anthropic: { api: "anthropic", baseUrl: simulator.url, apiKeyEnv: "EXAMPLE_KEY" } };
+    const encryption = { keyring: "keys.db", mainKey: "file:main.key" };
+    writeFileSync(join(directory.path, "config.json"), JSON.stringify({ gateway: { upstreams }, encryption }));
+    const token = await tokenOf("gateway:anthropic");
+    const urls = await serve();
+    const client = new Anthropic({ apiKey: token, baseURL: urls.get("anthropic") ?? "", maxRetries: 0 });
+    const messages = [{ role: "user" as const, content: "Where is the zebrafish?" }];
+    // Nobody else can write the store until it is released.
+    const holder = new DatabaseSync(join(directory.path, "sessions.db"));
+    holder.exec("BEGIN IMMEDIATE");
+    await client.messages.create({ model: "claude-opus-5", max_tokens: 99, messages });
+    const spool = join(directory.path, "spool");
+    const [name = ""] = readdirSync(spool).filter((each) => each.endsWith(".call"));
+    const content = readFileSync(join(spool, name), "latin1");
+    expect([content.startsWith('{"v":2,'), /zebrafish|Hello to you/.test(content)]).toEqual([true, false]);
+    holder.exec("ROLLBACK");
+    holder.close();
+    await expect.poll(() => readdirSync(spool), { timeout: 30_000 }).toEqual([]);
+    expect((await runHere(directory.path, ["search", "zebrafish"])).stdout).toContain("zebrafish");
   });
 
   it.each([
