@@ -5,8 +5,8 @@ export interface CodecContext {
   /** Names the agent of the session. */
   readonly agentId: string;
   /**
-   * States the id of the session, which a rename keeps; empty for a file, which belongs to no session, and for a call of
-   * the gateway whose session is not known yet.
+   * States the id of the session, which a rename keeps. It is empty for a file, which belongs to no session, and for a
+   * call of the gateway whose session is not known yet.
    */
   readonly sessionId: string;
   /**
@@ -16,8 +16,8 @@ export interface CodecContext {
    */
   readonly id: string;
   /**
-   * States the type of the payload: a record's JSON, the line that the record came from, an entry, a blob, an open
-   * reply, a chunk of a file, a call in the gateway's journal, or the vector of a text.
+   * States the type of the payload: a record's JSON, the line that the record came from, an entry, a blob, or an open
+   * reply. `file` is a chunk of a file, `journal` a call in the gateway's journal, and `vector` the vector of a text.
    */
   readonly part: "record" | "source" | "entry" | "blob" | "partial" | "file" | "journal" | "vector";
 }

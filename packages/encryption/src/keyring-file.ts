@@ -130,8 +130,8 @@ export function openKeyringFile(path: string): KeyringFile {
 }
 
 /**
- * Takes the rights of other users from a keyring, which a copy may have: who writes it destroys keys.
- * @throws {ThroughlineError} KEYRING_IO when it belongs to somebody else
+ * Removes the rights of other users, which a copied keyring may have. With them another user could destroy keys.
+ * @throws {ThroughlineError} KEYRING_IO when the file belongs to another user
  */
 function closeToOthers(path: string): void {
   if (process.platform === "win32" || (statSync(path).mode & 0o077) === 0) return;
@@ -139,7 +139,7 @@ function closeToOthers(path: string): void {
     chmodSync(path, 0o600);
   } catch (error) {
     const { code } = error as { readonly code?: string };
-    // Nobody writes to a file system that is read-only.
+    // No user can write to a file system that is read-only.
     if (code === "EROFS") return;
     if (code !== "EPERM") throw error;
     throw refused("KEYRING_IO", `Other users can open the keyring ${quote(path)}, and it belongs to one of them.`, {

@@ -69,7 +69,7 @@ export interface VectorBackend {
   shown(query: Pick<NearestQuery, "namespace" | "agentId" | "key" | "state">): Awaitable<readonly ShownSession[]>;
   /** Returns up to `limit` codes of the model in the scope with numbers above `after`, in their order. */
   codes(scope: VectorScope, model: string, after: number, limit: number): Awaitable<readonly NumberedCode[]>;
-  /** Returns the ids of the sessions with these numbers, as `seal` was told. It is asked under a codec only. */
+  /** Returns the ids of the sessions with these numbers, which `seal` got. Only a store with a codec is asked. */
   sessionIds(scope: VectorScope, owners: readonly SessionNumber[]): Awaitable<ReadonlyMap<SessionNumber, string>>;
   /** Returns those of the vectors that still exist. */
   vectors(scope: VectorScope, model: string, numbers: readonly number[]): Awaitable<readonly NumberedVector[]>;
