@@ -28,6 +28,8 @@ export interface Host {
    * @default the system has no jobs
    */
   readonly stopProcess?: (onContinue: () => void) => void;
+  /** Does what Ctrl-C does where the terminal makes no signal of it. @default nothing */
+  readonly interrupt?: () => void;
   /** Runs when the command is a service, for which an interrupt only requests a stop. */
   readonly onService?: () => void;
   /** Returns the text that starts this program here. @default throughline */

@@ -80,6 +80,7 @@ async function run(reinstallRemedy: string): Promise<number> {
     reinstallRemedy,
     terminalName,
     ...(process.platform === "win32" ? {} : { stopProcess }),
+    interrupt: () => onSignal(130),
     onService: () => (isService = true),
     commandName: () =>
       ownCommandName({

@@ -80,11 +80,19 @@ export interface Output {
   readonly isColored: boolean;
   /** Writes the report of an error to stderr, also when output is quiet. */
   problem(report: string): void;
-  /**
-   * Sends what would be written to the terminal to this function; null ends that. A screen that keeps rows at its bottom
-   * needs it. Streams that are no terminal are written as before.
-   */
-  redirect(write: ((text: string) => void) | null): void;
+  /** Sends what would be written to the terminal to this screen; null ends that. Other streams are written as before. */
+  redirect(screen: TerminalScreen | null): void;
+  /** Runs work that uses the terminal by itself, such as a question. A screen leaves the terminal meanwhile. */
+  apart<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+/** Keeps rows at the bottom of the terminal. */
+export interface TerminalScreen {
+  /** Writes the text above the rows. */
+  print(text: string): void;
+  /** Leaves the terminal to something else until `resume`. */
+  suspend(): void;
+  resume(): void;
 }
 
 const levels = ["debug", "info", "warn", "error"];
@@ -92,20 +100,30 @@ const bufferLimit = 64 * 1024;
 
 export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: OutputOptions): Output {
   const { asTyped = (text: string): string => text } = options;
-  const redirection: Redirection = { write: null };
+  const redirection: Redirection = { screen: null };
   const messages = createMessages(host.stderr, { ...options, asTyped }, redirection);
   const results = createResults(host.stdout, options, messages, redirection);
-  const redirect: Output["redirect"] = (write) => {
-    redirection.write = write;
+  const redirect: Output["redirect"] = (screen) => {
+    redirection.screen = screen;
   };
-  return { isJson: options.isJson, isQuiet: options.isQuiet, asTyped, ...results, ...messages, redirect };
+  const apart: Output["apart"] = async (work) => {
+    await results.flush();
+    const { screen } = redirection;
+    screen?.suspend();
+    try {
+      return await work();
+    } finally {
+      screen?.resume();
+    }
+  };
+  return { isJson: options.isJson, isQuiet: options.isQuiet, asTyped, ...results, ...messages, redirect, apart };
 }
 
 type Messages = Pick<Output, "note" | "event" | "finding" | "progress" | "clearProgress" | "problem">;
-type Results = Omit<Output, keyof Messages | "isJson" | "isQuiet" | "asTyped" | "redirect">;
+type Results = Omit<Output, keyof Messages | "isJson" | "isQuiet" | "asTyped" | "redirect" | "apart">;
 
 interface Redirection {
-  write: ((text: string) => void) | null;
+  screen: TerminalScreen | null;
 }
 
 /** Writes messages to stderr, and keeps the progress line apart from them. */
@@ -123,7 +141,7 @@ function createMessages(
   };
   const talk = (text: string): void => {
     clearProgress();
-    if (redirection.write !== null && stderr.isTTY === true) redirection.write(text);
+    if (redirection.screen !== null && stderr.isTTY === true) redirection.screen.print(text);
     else stderr.write(isAscii && stderr.isTTY === true ? asciiText(text) : text);
   };
   return {
@@ -143,7 +161,7 @@ function createMessages(
       talk(isJson ? `${jsonLine({ kind: "finding", ...finding })}\n` : `${findingText(finding)}\n`);
     },
     progress: (message) => {
-      if (stderr.isTTY !== true || isJson || !isShown("info") || redirection.write !== null) return;
+      if (stderr.isTTY !== true || isJson || !isShown("info") || redirection.screen !== null) return;
       // The last column stays free. A character there moves the cursor to the next line, and the next message would not
       // overwrite this one.
       const cells = Math.max(1, columnsOf(stderr) - 1);
@@ -247,7 +265,7 @@ class OutputBuffer {
     const text = this.#held;
     this.#held = "";
     if (text === "") return;
-    if (this.#redirection.write !== null) this.#redirection.write(text);
+    if (this.#redirection.screen !== null) this.#redirection.screen.print(text);
     else await writeAll(this.#stdout, text);
   }
 

@@ -1,6 +1,6 @@
 import { showsUnicode } from "./cells.ts";
 import { CommanderError } from "commander";
-import { type AgentContext, createAgentContext, explainCodec } from "@throughline/agent/internal";
+import { type AgentContext, type AskPassphrase, createAgentContext, explainCodec } from "@throughline/agent/internal";
 import { type Config, loadConfigFile, parseStoreUrl, resolveConfig } from "@throughline/config";
 import { configFilePath, maskSecrets, type Setting, settingOf } from "@throughline/config/internal";
 import { hasErrorCode, type SessionStore, ThroughlineError } from "@throughline/core";
@@ -169,7 +169,8 @@ async function runCommand(
     outputOptions(request, settings, { signal, asTyped: typed, isAscii: !showsUnicode(host.environment) }),
   );
   const agent = agentOf(host, request, config);
-  const ask = canAsk(host, settingOf(settings, "input") !== false) ? askSecret(host) : null;
+  const secret = canAsk(host, settingOf(settings, "input") !== false) ? askSecret(host) : null;
+  const ask: AskPassphrase | null = secret === null ? null : (question) => output.apart(() => secret(question));
   const place = storePlace(agent, ask);
   const store = lazyStore(host, place, output);
   const context = contextOf(host, request, { agent, output, signal, store, place, askSecret: ask });
@@ -279,14 +280,8 @@ function contextOf(host: Host, request: Request, { agent, store, place, ...parts
     },
     canAsk: canAsk(host, settingOf(settings, "input") !== false),
     isYes: globals["yes"] === true,
-    askLine: (question) => {
-      output.clearProgress();
-      return askLine(host, question);
-    },
-    confirm: (question) => {
-      output.clearProgress();
-      return confirm(host, context, question);
-    },
+    askLine: (question) => output.apart(() => askLine(host, question)),
+    confirm: (question) => output.apart(() => confirm(host, context, question)),
   };
   return context;
 }

@@ -168,6 +168,23 @@ describe("the bundle", () => {
     },
   );
 
+  it("draws the first prompt of a chat before the store, the editor, Markdown, diffs and the search of names are loaded", () => {
+    const chunks = readdirSync(join(installed, "dist/chunks")).filter((name) => /^chat-[^.]+\.js$/.test(name));
+    const found = new Set(["main.js", ...chunks.map((name) => `chunks/${name}`)]);
+    // What is added while the set is walked is walked too.
+    for (const chunk of found)
+      for (const [, name = ""] of readFileSync(join(installed, "dist", chunk), "utf8").matchAll(
+        /^(?:import|\}|export) ?[^;"]*"\.\/(?:chunks\/)?(chunk-[^"]+)";$/gm,
+      ))
+        found.add(`chunks/${name}`);
+    const sources = [...found].flatMap(sourcesOf);
+    expect(sources.some((source) => source.endsWith("chat/screen/live-terminal.ts"))).toBe(true);
+    const late =
+      /\/(?:pi-tui|marked|highlight\.js|diff|fzf|better-sqlite3)\/|packages\/(?:store-|session\/|transfer\/|history\/)/;
+    expect(sources.filter((source) => late.test(source))).toEqual([]);
+    expect(found.size).toBeLessThanOrEqual(30);
+  });
+
   it("names all that others have made of it, with their terms", () => {
     expect(bundled.length).toBeGreaterThan(20);
     for (const [path, text] of Object.entries(noticePages(bundled)))

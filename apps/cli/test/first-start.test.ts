@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { objects, runHere, temporaryDirectory, type Run } from "./harness.ts";
+import { rowOf } from "./screens.ts";
 import { runInTerminal, type Terminal } from "./terminal.ts";
 
 let directory = temporaryDirectory();
@@ -131,6 +132,9 @@ describe("sessions of several programs at the first run", () => {
     openclawSession();
     {
       await using terminal = chat();
+      await terminal.waitFor("> ");
+      // It is for the conversation, and neither an answer nor a filter.
+      terminal.write("early words");
       await terminal.waitFor("[y/N] ");
       const asked = terminal.text();
       for (const program of ["Claude Code", "Codex", "Gemini CLI", "opencode", "pi", "OpenClaw"])
@@ -139,7 +143,8 @@ describe("sessions of several programs at the first run", () => {
       terminal.write("y\r");
       await terminal.waitFor("Imported 6 sessions");
       await leavePicker(terminal);
-      terminal.write("/quit\r");
+      await rowOf(terminal, /^> early words$/, 300);
+      terminal.write("\u0015/quit\r");
       expect(await terminal.exitCode()).toBe(0);
     }
     const imported = [claudeId, codexId, "g1", "s2", opencodeId].map((id) => `agent:main:import:direct:${id}`);

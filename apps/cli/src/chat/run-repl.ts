@@ -26,11 +26,14 @@ import { canMoveCursor, type ChatView, type Submission } from "./chat-view.ts";
 import { PlainView } from "./plain-view.ts";
 import { replCommands } from "./repl-commands.ts";
 import type { ReplContext } from "./repl-context.ts";
+import type { LiveTerminal } from "./screen/live-terminal.ts";
 import { LiveView } from "./screen/live-view.ts";
 import { besideTurns, takeTurn } from "./take-turn.ts";
 import { watchElsewhere } from "./watch-elsewhere.ts";
 
 export interface ReplOptions {
+  /** Is null where rows cannot be painted again. */
+  readonly terminal: LiveTerminal | null;
   readonly whenBusy: "queue" | "reject" | "branch" | null;
   /** Receives the view before the first turn. */
   readonly onView: (view: ChatView) => void;
@@ -55,9 +58,11 @@ export async function runRepl(
     output.note(`The history of inputs is not kept: ${causeText(error)}`),
   );
   const find = findCompletion(replCommands, () => listFiles(conversationFolder(context)), { context, conversation });
-  const view = canMoveCursor(context)
-    ? new LiveView(host, { output, history, find, edit: (text) => editText(context, text) })
-    : new PlainView(host, { output, history, find });
+  const { terminal } = options;
+  const view =
+    terminal === null
+      ? new PlainView(host, { output, history, find })
+      : new LiveView(host, { terminal, history, find, edit: (text) => editText(context, text) });
   options.onView(view);
   const repl = replContext(context, conversation, view, options);
   const cost = new SessionCost(context, conversation.store);

@@ -127,8 +127,12 @@ function syncOptions(context: CommandContext, store: SessionStore): Parameters<t
   };
 }
 
-/** Imports what is new, and prints one line if there is something. */
-async function importFrom(context: CommandContext, sync: SourceSync): Promise<ImportSummary> {
+/** Imports what is new, and prints one line if there is something. Its progress needs the terminal. */
+function importFrom(context: CommandContext, sync: SourceSync): Promise<ImportSummary> {
+  return context.output.apart(() => importNew(context, sync));
+}
+
+async function importNew(context: CommandContext, sync: SourceSync): Promise<ImportSummary> {
   limitYoungHeap();
   const { output, signal, storeUrl } = context;
   const counts = { imported: 0, grown: 0, records: 0 };

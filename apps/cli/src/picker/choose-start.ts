@@ -34,7 +34,7 @@ export async function chooseStart(
   store: SessionStore,
   { escape }: PickerOptions,
 ): Promise<Chosen> {
-  const picked = await pick(context, store, escape);
+  const picked = await context.output.apart(() => pick(context, store, escape));
   switch (picked.kind) {
     case "new":
       return { kind: "new" };
@@ -52,10 +52,10 @@ export async function chooseStart(
   }
 }
 
+/** What was typed before stays for the conversation. */
 async function pick(context: CommandContext, store: SessionStore, escape: PickerOptions["escape"]): Promise<Picked> {
   const { namespace, agentId } = context.scope;
   const folder = conversationFolder(context);
-  await context.output.flush();
   const listed = { namespace, agentId, folder, userHome: context.host.userHome };
   const picker = canMoveCursor(context)
     ? new (await import("./session-picker.ts")).SessionPicker(context, store, listed, { escape })

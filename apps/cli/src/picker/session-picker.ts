@@ -4,10 +4,10 @@ import { causeText } from "@throughline/core/internal";
 import { interruptedExitCode } from "../chat/chat-view.ts";
 import { markdownOptions } from "../chat/screen/live-turn-writer.ts";
 import type { MarkdownOptions } from "../chat/screen/markdown-inline.ts";
-import { openRawInput, type RawInput } from "../chat/screen/raw-input.ts";
-import { type Frame, Screen } from "../chat/screen/screen.ts";
-import { type Signs, signsOf } from "../chat/screen/signs.ts";
-import { createStyles, type Styles } from "../chat/screen/styles.ts";
+import { LiveTerminal } from "../chat/screen/live-terminal.ts";
+import type { Frame, Screen } from "../chat/screen/screen.ts";
+import type { Signs } from "../chat/screen/signs.ts";
+import type { Styles } from "../chat/screen/styles.ts";
 import type { TypedKey } from "../chat/screen/typed-text.ts";
 import { clipboard } from "../clipboard.ts";
 import type { CommandContext } from "../command.ts";
@@ -50,8 +50,8 @@ export class SessionPicker {
   readonly #escape: PickerOptions["escape"];
   readonly #styles: Styles;
   readonly #signs: Signs;
+  readonly #terminal: LiveTerminal;
   readonly #screen: Screen;
-  readonly #input: RawInput;
   readonly #closing = new AbortController();
   readonly #list = new PickerList();
   readonly #filter: PickerFilter;
@@ -78,26 +78,24 @@ export class SessionPicker {
     this.#store = store;
     this.#listed = listed;
     this.#escape = escape;
-    this.#styles = createStyles(output.isColored);
-    this.#signs = signsOf(host.environment);
-    this.#screen = new Screen(host.stdout, { draw: () => this.#draw(), isAscii: this.#signs.isAscii });
+    this.#terminal = new LiveTerminal(host, output);
+    this.#styles = this.#terminal.styles;
+    this.#signs = this.#terminal.signs;
+    this.#screen = this.#terminal.screen;
     const signal = AbortSignal.any([context.signal, this.#closing.signal]);
     const onChange = (): void => this.#screen.invalidate();
     this.#seen = new SeenSessions(store, signal, onChange);
     this.#filter = new PickerFilter({ store, listed, list: this.#list, seen: this.#seen, onChange });
-    this.#input = openRawInput(host, () => this.#finish({ kind: "leave", code: interruptedExitCode }));
   }
 
   async pick(): Promise<Picked> {
-    const { host, output, signal } = this.#context;
+    const { signal } = this.#context;
     const leave = (): void => this.#finish({ kind: "leave", code: interruptedExitCode });
-    const repaint = (): void => this.#screen.invalidate();
     const picked = new Promise<Picked>((resolve) => (this.#finish = resolve));
+    // The time limit of the command counts here too.
     signal.addEventListener("abort", leave, { once: true });
-    host.stdout.on("resize", repaint);
-    output.redirect((text) => this.#screen.commit(text.replace(/\n$/, "").split("\n")));
     try {
-      this.#screen.flush();
+      this.#terminal.use(() => this.#draw(), leave);
       void this.#read();
       void this.#load();
       return await picked;
@@ -105,16 +103,13 @@ export class SessionPicker {
       this.#closing.abort();
       this.#filter.close();
       signal.removeEventListener("abort", leave);
-      host.stdout.off("resize", repaint);
-      output.redirect(null);
-      this.#screen.suspend();
-      this.#input.close();
+      this.#terminal.close();
     }
   }
 
   async #load(): Promise<void> {
     const { createKeyReader } = await import("../chat/screen/typed-text.ts");
-    this.#input.readTo(
+    this.#terminal.readTo(
       createKeyReader(
         (key) => this.#press(key),
         (text) => this.#type(terminalSafeLine(text)),

@@ -1,7 +1,5 @@
 import type { AskChange } from "@throughline/agent/internal";
 import type { StoredRecord } from "@throughline/core";
-import type { Host } from "../../host.ts";
-import type { Output } from "../../output.ts";
 import { terminalSafe } from "../../terminal-safe.ts";
 import { type ChatStatus, type ChatView, interruptedExitCode, leaveWithinMs, type Submission } from "../chat-view.ts";
 import { QuestionBox } from "../change/question-box.ts";
@@ -16,28 +14,24 @@ import type { TurnWriter } from "../turn-printer.ts";
 import { FoldedTexts } from "./folded-texts.ts";
 import { LiveStatus } from "./live-status.ts";
 import { LiveTurnWriter, markdownOptions } from "./live-turn-writer.ts";
-import { promptRows, recalledText, submittedRows } from "./prompt-rows.ts";
-import { openRawInput, type RawInput } from "./raw-input.ts";
+import type { LiveHost, LiveTerminal } from "./live-terminal.ts";
+import { prompt, promptRows, recalledText, submittedRows } from "./prompt-rows.ts";
 import { counted } from "../../counted.ts";
-import { type Frame, type Region, Screen } from "./screen.ts";
-import { type Signs, signsOf } from "./signs.ts";
+import type { Frame, Region, Screen } from "./screen.ts";
+import type { Signs } from "./signs.ts";
 import { ShellMarks } from "./shell-marks.ts";
-import { createStyles, type Styles } from "./styles.ts";
+import type { Styles } from "./styles.ts";
 import type { TypedKey, TypedText } from "./typed-text.ts";
 import { proseWidth, wrapRows } from "./wrap-rows.ts";
 
-const prompt = "> ";
 const whyPrompt = "Why not? ";
 /** These rows stay for the greeting and the typed text when a session is shown again. */
 const redrawnBelow = 6;
 /** A second Esc within this time opens `/rewind`. */
 const rewindWithinMs = 600;
-const modes = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
-
-type LiveHost = Pick<Host, "stdin" | "stdout" | "signal" | "environment" | "stopProcess">;
 
 export interface LiveViewOptions {
-  readonly output: Output;
+  readonly terminal: LiveTerminal;
   readonly history: InputHistory;
   readonly find: FindCompletion;
   /** Opens the text in the person's editor, and returns what it became. */
@@ -50,8 +44,8 @@ export class LiveView implements ChatView {
   readonly #options: LiveViewOptions;
   readonly #styles: Styles;
   readonly #signs: Signs;
+  readonly #terminal: LiveTerminal;
   readonly #screen: Screen;
-  readonly #input: RawInput;
   readonly #marks: ShellMarks;
   readonly #folded = new FoldedTexts();
   readonly #questions: QuestionBox;
@@ -60,7 +54,6 @@ export class LiveView implements ChatView {
   readonly #completer: Completer;
   #turn: LiveTurnWriter | null = null;
   readonly #status: LiveStatus;
-  #partial = "";
   readonly #submissions = new Submissions();
   #interrupt: (() => void) | null = null;
   #steering: Steering | null = null;
@@ -68,14 +61,15 @@ export class LiveView implements ChatView {
   readonly #escapes = new DoublePress(rewindWithinMs);
 
   constructor(host: LiveHost, options: LiveViewOptions) {
-    const { output, history, find } = options;
+    const { terminal, history, find } = options;
     this.#host = host;
     this.#options = options;
-    this.#styles = createStyles(output.isColored);
-    this.#signs = signsOf(host.environment);
+    this.#terminal = terminal;
+    this.#styles = terminal.styles;
+    this.#signs = terminal.signs;
+    this.#screen = terminal.screen;
     this.#status = new LiveStatus(this.#styles, this.#signs);
     this.#marks = new ShellMarks(host);
-    this.#screen = new Screen(host.stdout, { draw: () => this.#draw(), isAscii: this.#signs.isAscii });
     this.#questions = new QuestionBox({
       screen: this.#screen,
       styles: this.#styles,
@@ -91,18 +85,14 @@ export class LiveView implements ChatView {
       typed: () => this.#typed,
       onChange: () => this.#screen.invalidate(),
     });
-    this.#input = openRawInput(host, () => this.#leave());
-    host.stdout.on("resize", this.#onResize);
-    host.signal.addEventListener("abort", this.#leave, { once: true });
-    this.#begin();
-    this.#screen.flush();
+    terminal.use(() => this.#draw(), this.#leave);
     void this.#load();
   }
 
   async #load(): Promise<void> {
     const { createKeyReader, createTypedText } = await import("./typed-text.ts");
     this.#typed = createTypedText(() => this.#screen.mostRows);
-    this.#input.readTo(
+    this.#terminal.readTo(
       createKeyReader(
         (key) => this.#press(key),
         (text) => this.#change((typed) => typed.paste(text)),
@@ -169,50 +159,31 @@ export class LiveView implements ChatView {
       folded: this.#folded,
       onFinish: () => (this.#turn = null),
     });
+    // The sign of life stands before the turn loads what it needs.
+    this.#screen.flush();
     return this.#turn;
   }
 
   suspend(): void {
-    this.#options.output.redirect(null);
-    this.#screen.suspend();
-    this.#host.stdout.write(modes.off);
-    this.#input.pause();
+    this.#terminal.suspend();
   }
 
   resume(): void {
-    this.#input.resume();
-    this.#begin();
-    this.#screen.resume();
+    this.#terminal.resume();
   }
 
   close(): void {
-    this.suspend();
-    this.#host.stdout.off("resize", this.#onResize);
-    this.#host.signal.removeEventListener("abort", this.#leave);
-    this.#input.close();
+    this.#terminal.close();
   }
 
-  #begin(): void {
-    this.#host.stdout.write(modes.on);
-    this.#options.output.redirect((text) => this.#print(text));
-  }
-
-  readonly #onResize = (): void => this.#screen.invalidate();
   readonly #leave = (): void => this.#submit({ kind: "leave", code: interruptedExitCode });
-
-  /** Takes text of other writers: whole lines go above the region. */
-  #print(text: string): void {
-    const lines = `${this.#partial}${text}`.split("\n");
-    this.#partial = lines.pop() ?? "";
-    if (lines.length > 0) this.#screen.commit(lines);
-  }
 
   #note(text: string): readonly string[] {
     return wrapRows(terminalSafe(text), proseWidth(this.#screen.columns)).map(this.#styles.dim);
   }
 
   #echo(text: string): void {
-    this.#screen.commit(["", ...this.#marks.input(submittedRows(prompt, text, this.#styles))]);
+    this.#screen.commit(["", ...this.#marks.input(submittedRows(text, this.#styles))]);
     this.#screen.flush();
     this.#marks.write("output");
   }
@@ -223,8 +194,7 @@ export class LiveView implements ChatView {
       finished: [],
       open: [],
     };
-    const partial = this.#partial === "" ? [] : [this.#partial];
-    const above = [...step.open, ...partial];
+    const above = [...step.open, ...this.#terminal.partial];
     return {
       finished: step.finished,
       rows: [...above, ...bottom.rows],

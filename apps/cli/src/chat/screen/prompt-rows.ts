@@ -5,6 +5,9 @@ import type { InputHistory } from "../input-history.ts";
 import type { Region } from "./screen.ts";
 import type { TypedText } from "./typed-text.ts";
 
+/** Stands before the text that a person types. */
+export const prompt = "> ";
+
 interface PromptTexts {
   /** Is null until the editor is loaded. */
   readonly typed: TypedText | null;
@@ -40,7 +43,7 @@ export function recalledText(
 }
 
 /** Returns a submitted text as it stands above the reply. */
-export function submittedRows(prompt: string, text: string, styles: Styles): readonly string[] {
+export function submittedRows(text: string, styles: Styles): readonly string[] {
   const lines = terminalSafe(text).split("\n");
   return lines.map((line, at) => styles.cyan(`${at === 0 ? prompt : " ".repeat(prompt.length)}${line}`));
 }

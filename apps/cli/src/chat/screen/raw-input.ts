@@ -12,15 +12,21 @@ export interface RawInput {
   close(): void;
 }
 
-/** Puts the terminal in raw mode at once, so that no key is lost while the editor loads. */
+const ctrlC = "\u0003";
+
+/**
+ * Puts the terminal in raw mode at once, so that no key is lost while the editor loads. `onEnd` runs at the end of the
+ * input, and for a Ctrl-C that comes before its reader.
+ */
 export function openRawInput({ stdin }: Pick<Host, "stdin">, onEnd: () => void): RawInput {
   const decoder = new StringDecoder("utf8");
   let reader: KeyReader | null = null;
   let waiting = "";
   const onData = (chunk: Buffer | string): void => {
     const text = typeof chunk === "string" ? chunk : decoder.write(chunk);
-    if (reader === null) waiting += text;
-    else reader.take(text);
+    if (reader !== null) return reader.take(text);
+    waiting += text;
+    if (text.includes(ctrlC)) onEnd();
   };
   const setRaw = (isRaw: boolean): void => {
     (stdin as Partial<ReadStream>).setRawMode?.(isRaw);
