@@ -1,7 +1,7 @@
 // `throughline`, pi, Claude Code, Codex and opencode on a terminal of tmux, each with the same answer of a provider on this machine:
 // milliseconds to the first screen that stands still, bytes that the program writes for a token of four characters, and the screens
 // themselves at 80x24 and 120x40, as files in the folder. Each program has an empty home. A program that is not installed, or that does
-// not show the answer, is skipped with the reason. `--install` installs the agents into the folder, from the npm registry.
+// not show the answer, is skipped with the reason. Codex takes keys only when its own server has started, so Enter waits for the question. `--install` installs the agents into the folder, from the npm registry.
 // node --conditions=@throughline/source lab/terminal-agents.ts [--install] [--only throughline,pi] FOLDER
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -25,6 +25,7 @@ const sizes = [
   [120, 40],
 ] as const;
 const lastWord = "lastword";
+const question = "Where does the retry live?";
 const answer = `# Where the retry lives
 
 The **client** retries a request that failed with \`429\` or \`5xx\`. ${"It waits for the time that the server states, and doubles its own wait after that. ".repeat(3)}
@@ -146,9 +147,9 @@ async function show(name: string, size: readonly [number, number], make: (place:
     const startMs = await tmux.settled(/\S/);
     await sleep(1000);
     keep("start");
+    tmux.run("send-keys", "-l", question);
+    await tmux.settled(new RegExp(question.replace("?", "")));
     const before = statSync(bytesPath).size;
-    tmux.run("send-keys", "-l", "Where does the retry live?");
-    await sleep(500);
     tmux.run("send-keys", "Enter");
     const isShown = (await tmux.settled(new RegExp(lastWord))) !== null;
     keep("answer");
@@ -157,8 +158,16 @@ async function show(name: string, size: readonly [number, number], make: (place:
   } finally {
     tmux.end();
     await provider.close();
+    endServersOf(home);
     rmSync(own, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
+}
+
+/** Ends the servers that a program installed into its home and left running, as Codex does. */
+function endServersOf(home: string): void {
+  const { stdout } = spawnSync("ps", ["-eo", "pid=,args="], { encoding: "utf8" });
+  for (const line of stdout.split("\n"))
+    if (line.includes(`${home}/`)) process.kill(Number(line.trim().split(" ", 1)[0]), "SIGKILL");
 }
 
 interface Place {

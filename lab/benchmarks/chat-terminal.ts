@@ -1,4 +1,5 @@
-// The start of `throughline` in a folder over bare node, both in a terminal, one after the other in each round; and how long the screen
+// The start of `throughline` in a folder over bare node, both in a terminal, one after the other in each round: to the first prompt, and
+// until the conversation is open; and how long the screen
 // of a chat takes for a frame at 1,000 tokens a second, over a terminal that throws the bytes away. Beside each time stands the time of the processor, which other work on the machine changes less.
 // node --conditions=@throughline/source lab/benchmarks/chat-terminal.ts [rounds] [--check]
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -30,10 +31,16 @@ const { spawn } = cli("@lydell/node-pty") as {
   };
 };
 
-interface Start {
+interface Moment {
   readonly wallMs: number;
   /** The time of the processor over all threads; 0 where the system does not tell it. */
   readonly cpuMs: number;
+}
+
+interface Start {
+  readonly prompt: Moment;
+  /** The greeting stands there too, which the open conversation prints. */
+  readonly open: Moment;
 }
 
 function cpuMs(pid: number): number {
@@ -64,12 +71,14 @@ async function toPrompt(args: readonly string[], folder: string): Promise<Start>
     env: environment,
   });
   let raw = "";
+  let prompt: Moment | null = null;
   const shown = new Promise<Start>((resolve) =>
     child.onData((data) => {
       raw += data;
-      // The prompt and the line below the greeting.
-      if (raw.includes("> ") && (raw.includes("/help lists") || raw.includes("bare")))
-        resolve({ wallMs: performance.now() - beganMs, cpuMs: cpuMs(child.pid) });
+      if (!raw.includes("> ")) return;
+      const now = { wallMs: performance.now() - beganMs, cpuMs: cpuMs(child.pid) };
+      prompt ??= now;
+      if (raw.includes("/help lists") || raw.includes("bare")) resolve({ prompt, open: now });
     }),
   );
   const ended = new Promise<void>((resolve) => child.onExit(resolve));
@@ -102,14 +111,16 @@ async function measureStart(): Promise<boolean> {
         starts.ours.map((start, at) => of(start, starts.bare[at] ?? start)).toSorted((one, other) => one - other),
         0.5,
       );
-    const overMs = middle((ours, bare) => ours.wallMs - bare.wallMs);
+    const overMs = middle((ours, bare) => ours.prompt.wallMs - bare.prompt.wallMs);
     const figures = {
       rounds,
-      bareMs: middle((_, bare) => bare.wallMs),
-      oursMs: middle((ours) => ours.wallMs),
+      bareMs: middle((_, bare) => bare.prompt.wallMs),
+      promptMs: middle((ours) => ours.prompt.wallMs),
       overMs,
-      overCpuMs: middle((ours, bare) => ours.cpuMs - bare.cpuMs),
-      bareCpuMs: middle((_, bare) => bare.cpuMs),
+      overCpuMs: middle((ours, bare) => ours.prompt.cpuMs - bare.prompt.cpuMs),
+      openOverMs: middle((ours, bare) => ours.open.wallMs - bare.open.wallMs),
+      openOverCpuMs: middle((ours, bare) => ours.open.cpuMs - bare.open.cpuMs),
+      bareCpuMs: middle((_, bare) => bare.prompt.cpuMs),
     };
     process.stdout.write(`${JSON.stringify({ what: "start", ...figures, mark: mostStartMs })}\n`);
     return overMs <= mostStartMs;

@@ -187,17 +187,15 @@ async function measurePicker(bin: string, home: string): Promise<void> {
     const [names, texts]: [number[], number[]] = [[], []];
     for (let round = 0; round < rounds; round++) {
       const number = String(Math.floor((sessionCount / rounds) * round) + 7);
-      // The first frame after a key has the key and the names.
+      // Each key changes which characters of the names are underlined.
       for (const key of ["会", ...number]) {
-        names.push(await chat.timed(key, /\?2026l/));
+        names.push(await chat.timed(key, /\[4m/));
         await sleep(200);
       }
       chat.write("\u001b");
       await sleep(300);
-      // The last key of a word that is in the texts only; the wait of 80 ms before the search is part of it.
-      chat.write(`lamp${number.slice(0, -1)}`);
-      await sleep(400);
-      texts.push(await chat.timed(number.slice(-1), /in the texts/));
+      // The word is in the texts only. The wait of 80 ms before the search is part of the time.
+      texts.push(await chat.timed(`\u001b[200~lamp${number}\u001b[201~`, /in the texts/));
       chat.write("\u001b");
       await sleep(300);
     }
