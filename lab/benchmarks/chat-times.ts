@@ -212,7 +212,7 @@ async function measureResume(bin: string, home: string, store: SessionStore): Pr
     await chat.shown(atPrompt);
     const times: number[] = [];
     for (let round = 0; round < 5; round++) {
-      times.push(await chat.timed(`/switch ${longKey}\r`, /earlier records[\s\S]*\]133;D/));
+      times.push(await chat.timed(`/switch ${longKey}\r`, /Restored: [\s\S]*\]133;D/));
       await chat.timed("/switch other\r", atPrompt);
     }
     tell(`switch to a session of ${recordCount} records`, times, marks.resume);

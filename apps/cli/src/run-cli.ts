@@ -369,7 +369,8 @@ function chatFlags(options: CommandInput["options"]): Readonly<Record<string, st
     windowTokens: options["window"] as number | undefined,
     workspace: textOf(options["workspace"]),
     tools: textOf(options["tools"]),
-    approval: textOf(options["approval"]),
+    // What is stated in words wins.
+    approval: textOf(options["approval"]) ?? (options["allowEdits"] === true ? "allow" : undefined),
     plain: options["plain"] === true ? true : undefined,
   };
 }

@@ -176,6 +176,8 @@ describe("a change of a file", () => {
       { callId: "call_4", decision: "once", by: "session" },
     ]);
     second.write("/fork\r");
+    await second.waitFor("the whole conversation");
+    second.write("\r");
     await second.waitForPrompt();
     second.write("more\r");
     await rowOf(second, /c\.txt {3}new file, 1 line/);
@@ -263,13 +265,20 @@ describe("a change of a file", () => {
 describe("the setting approval", () => {
   it("denies, allows, and is refused when it is misspelt", async () => {
     writeFileSync(path("login.js"), login);
-    await using provider = await asking([editCall("call_1")]);
+    await using provider = await asking([editCall("call_1")], [], [editCall("call_2")]);
     await using denied = chat(provider.url, ["--approval", "deny"]);
     await denied.waitForPrompt();
     denied.write("fix it\r");
     await rowOf(denied, /Done here/);
     expect(text("login.js")).toBe(login);
     expect(resultOf(provider, "call_1")).toContain("denies changes of files");
+    denied.write("/quit\r");
+    expect(await denied.exitCode()).toBe(0);
+    await using allowed = chat(provider.url, ["--allow-edits"]);
+    await allowed.waitForPrompt();
+    allowed.write("now fix it\r");
+    await expect.poll(() => text("login.js"), { timeout: 60_000 }).toBe(edited);
+    expect(allowed.text()).not.toContain("Allow this edit?");
     const wrong = await runHere(directory.path, ["chat", "--once", "hi"], {
       environment: { THROUGHLINE_APPROVAL: "al" },
     });

@@ -90,10 +90,29 @@ it("shows what a call was sent, completes arguments, and Esc Esc goes back one m
   await say(terminal, "/switch k");
 
   terminal.write("\u001b\u001b");
+  await row(terminal, /^ ❯ second +goes: 2 messages$/);
+  terminal.write("\r");
   await terminal.waitFor("Goes: 2 messages, 0 changes of files (files stay as they are). Rewind? [y/N] ");
   await say(terminal, "y");
   await row(terminal, /^> second$/);
   expect(await saidIn(directory.path, "k")).toEqual(["first"]);
+
+  // The other branch, and then the one that was left.
+  await say(terminal, "\u0015third");
+  terminal.write("/tree\r");
+  await row(terminal, /^ {3}> first +here$/);
+  await row(terminal, /^ {5}> third +here$/);
+  terminal.write("second");
+  await row(terminal, /^ search: second$/);
+  terminal.write("\r");
+  await row(terminal, /^You are there\./);
+  await terminal.waitForPrompt();
+  await row(terminal, /^> second$/);
+  expect(await saidIn(directory.path, "k")).toEqual(["first"]);
+  terminal.write("\u0015/models\r");
+  await row(terminal, /^ ❯ anthropic\/\S+ +answers now$/);
+  terminal.write("offline\r");
+  await row(terminal, /^model: offline/);
 });
 
 it("opens the typed text in the person's editor, and keeps it when the editor fails", async () => {

@@ -7,7 +7,12 @@ import { moveStoredHead, readBranchPlace } from "@throughline/session/internal";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
+import { pickChoice, type PickerChoice } from "../picker/choice-picker.ts";
+import { canMoveCursor } from "./chat-view.ts";
 import type { ReplContext } from "./repl-context.ts";
+import { parentOf } from "./repl-tree.ts";
+
+const wholeConversation = { text: "the whole conversation", note: "" };
 
 /** Handles `/rewind`: the head moves before a message of the person, and its text returns to the editor. */
 export async function rewindCurrent(repl: ReplContext, argument: string): Promise<void> {
@@ -15,7 +20,9 @@ export async function rewindCurrent(repl: ReplContext, argument: string): Promis
   const { output, signal } = context;
   const { session, store, ref } = conversation;
   if (session === null) return output.line("There are no messages yet.");
-  const goes = await messagesFrom(repl, session, numberIn("rewind", argument));
+  const number = argument === "" ? await pickedMessage(repl, session) : numberIn("rewind", argument);
+  if (number === null) return output.line("Nothing was changed.");
+  const goes = await messagesFrom(repl, session, number);
   const [first] = goes;
   if (first === undefined) return output.line("The session has fewer messages of yours.");
   const question = `Goes: ${counted(goes.length, "message")}, ${counted(changesIn(goes), "change")} of files (files stay as they are). Rewind?`;
@@ -39,8 +46,10 @@ export async function forkCurrent(repl: ReplContext, argument: string): Promise<
   const { output, signal } = context;
   const { session, store, ref } = conversation;
   if (session === null) return output.line("There are no messages yet.");
-  const [first] = argument === "" ? [] : await messagesFrom(repl, session, numberIn("fork", argument));
-  if (argument !== "" && first === undefined) return output.line("The session has fewer messages of yours.");
+  const number = argument === "" ? await pickedMessage(repl, session, wholeConversation) : numberIn("fork", argument);
+  if (number === null) return output.line("Nothing was changed.");
+  const [first] = number === 0 ? [] : await messagesFrom(repl, session, number);
+  if (number > 0 && first === undefined) return output.line("The session has fewer messages of yours.");
   const at = first === undefined ? undefined : parentOf(first);
   if (at === null) return output.line("Nothing stands before that message; /new creates an empty session.");
   const origin = await loadExisting(store, ref);
@@ -51,7 +60,32 @@ export async function forkCurrent(repl: ReplContext, argument: string): Promise<
   await output.line("Forked. You are in ", { text: fork.ref.key, style: "bold" }, `; the other is ${ref.key}.`);
 }
 
-/** Returns the messages of the current branch from the person's message `number` on, counted from the end. */
+/**
+ * Lets the person choose a message of theirs on a terminal that can show a list, and returns its number from the end; 0
+ * stands for the choice before them, null for none. Elsewhere the first choice counts.
+ */
+async function pickedMessage(
+  repl: ReplContext,
+  session: AgentSession,
+  before: PickerChoice | null = null,
+): Promise<number | null> {
+  const offset = before === null ? 1 : 0;
+  if (!canMoveCursor(repl.context)) return offset;
+  const messages = await messagesFrom(repl, session, Infinity);
+  const own = messages.flatMap((each, at) => (messageRole(each.record) === "user" ? [{ each, at }] : [])).toReversed();
+  const listed = own.map(({ each, at }) => ({
+    text: recordText(each.record),
+    note: `goes: ${counted(messages.length - at, "message")}`,
+  }));
+  const choices = before === null ? listed : [before, ...listed];
+  if (choices.length <= 1) return offset;
+  const chosen = await repl.givenAway(() =>
+    pickChoice(repl.context, { title: "Before which message of yours", choices, first: 0 }),
+  );
+  return chosen === null ? null : chosen + offset;
+}
+
+/** Returns the messages of the current branch from the person's message `number` on, counted from the end; Infinity returns all. */
 async function messagesFrom(
   { context: { signal }, conversation: { store } }: ReplContext,
   session: AgentSession,
@@ -61,6 +95,7 @@ async function messagesFrom(
   const { head, ref } = session;
   const selection = { isAll: false, isAllBranches: false, afterSeq: 0, role: "message", tail: Infinity };
   const messages = await readTail(withinMemory(store), ref, { head, selection, roleOf }, signal);
+  if (number === Infinity) return messages;
   const own = messages.filter(({ record }) => messageRole(record) === "user").at(-number);
   return own === undefined ? [] : messages.slice(messages.indexOf(own));
 }
@@ -73,11 +108,6 @@ function numberIn(command: string, argument: string): number {
   if (!/^(?:|[1-9]\d{0,5})$/.test(argument))
     throw usageError(`/${command} takes the number of a message of yours; 1 is the last one.`);
   return argument === "" ? 1 : Number(argument);
-}
-
-function parentOf({ record }: StoredRecord): string | null {
-  const parent = record["parentId"];
-  return typeof parent === "string" ? parent : null;
 }
 
 function changesIn(messages: readonly StoredRecord[]): number {

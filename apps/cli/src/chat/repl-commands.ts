@@ -1,4 +1,6 @@
 import { counted } from "../counted.ts";
+import { pickChoice } from "../picker/choice-picker.ts";
+import { canMoveCursor } from "./chat-view.ts";
 import { showApprovals } from "./repl-approvals.ts";
 import { forkCurrent, rewindCurrent } from "./repl-branches.ts";
 import { explainCall, exportCurrent, openHit, searchAll, showUsage } from "./repl-tools.ts";
@@ -15,6 +17,7 @@ import {
   switchSession,
 } from "./repl-sessions.ts";
 import { copyReply, renameCurrent } from "./repl-texts.ts";
+import { goInTree } from "./repl-tree.ts";
 import { type ArgumentContext, type Choice, exportChoices, modelChoices, sessionChoices } from "./repl-arguments.ts";
 import type { ReplContext } from "./repl-context.ts";
 
@@ -44,15 +47,28 @@ const help: ReplCommand = {
 
 const model: ReplCommand = {
   name: "model",
-  aliases: [],
+  aliases: ["models"],
   usage: "/model [PROVIDER/NAME]",
   help: "which model answers; another one from now on",
   arguments: modelChoices,
-  run: async ({ context: { output }, conversation }, name) => {
+  run: async (repl, typed) => {
+    const { context, conversation } = repl;
+    const { output } = context;
+    const name = typed === "" ? await pickedModel(repl) : typed;
     const { name: shown, reason } = name === "" ? conversation.chosen : await conversation.useModel(name);
     await output.line(`model: ${shown} (${reason})`);
   },
 };
+
+/** Lets the person choose on a terminal that can show a list. Returns an empty name for the model that answers already. */
+async function pickedModel({ context, conversation, givenAway }: ReplContext): Promise<string> {
+  if (!canMoveCursor(context)) return "";
+  // The beginning of a name, such as `ollama/`, is for the completion only.
+  const models = (await modelChoices({ context, conversation })).filter(({ text }) => !text.endsWith("/"));
+  const choices = models.map(({ text }, at) => ({ text, note: at === 0 ? "answers now" : "" }));
+  const chosen = await givenAway(() => pickChoice(context, { title: "Which model answers", choices, first: 0 }));
+  return chosen === null || chosen === 0 ? "" : (models[chosen]?.text ?? "");
+}
 
 /** The order is the one that `/help` prints. */
 export const replCommands: readonly ReplCommand[] = [
@@ -113,8 +129,15 @@ export const replCommands: readonly ReplCommand[] = [
     name: "rewind",
     aliases: [],
     usage: "/rewind [N]",
-    help: "go back before your last message, or N; asks first",
+    help: "go back before a message of yours, or N from the end; asks first",
     run: rewindCurrent,
+  },
+  {
+    name: "tree",
+    aliases: [],
+    usage: "/tree",
+    help: "all branches; go to a reply, or before a message of yours",
+    run: goInTree,
   },
   {
     name: "export",

@@ -1,0 +1,88 @@
+import type { StoredRecord } from "@throughline/core";
+import { isFields, messageRole, recordText, systemClock } from "@throughline/core/internal";
+import { withinMemory } from "@throughline/core/internal/node";
+import { readTail } from "@throughline/history/internal";
+import { moveStoredHead, readBranchPlace, rewound } from "@throughline/session/internal";
+import { pickChoice } from "../picker/choice-picker.ts";
+import type { ReplContext } from "./repl-context.ts";
+
+interface Place {
+  readonly stored: StoredRecord;
+  /** Counts the turns off the first branch. */
+  readonly depth: number;
+}
+
+/** More messages than a person reads through. */
+const mostRecords = 5000;
+
+/** Handles `/tree`: goes to a reply of any branch, or before a message of the person, whose text returns to the editor. */
+export async function goInTree(repl: ReplContext): Promise<void> {
+  const { context, conversation } = repl;
+  const { output, signal } = context;
+  const { session, store, ref } = conversation;
+  if (session === null) return output.line("There are no messages yet.");
+  await session.refresh();
+  const read = (isAllBranches: boolean): Promise<readonly StoredRecord[]> => {
+    const selection = { isAll: true, isAllBranches, afterSeq: 0, role: null, tail: mostRecords };
+    return readTail(withinMemory(store), ref, { head: session.head, selection, roleOf: () => null }, signal);
+  };
+  const places = treeOf(await read(true)).filter(({ stored }) => isPlace(stored));
+  const current = new Set((await read(false)).map(({ id }) => id));
+  const first = places.findLastIndex(({ stored }) => current.has(stored.id));
+  const choices = places.map(({ stored, depth }) => ({
+    text: `${"  ".repeat(Math.min(depth, 8))}${isOwn(stored) ? "> " : ""}${recordText(stored.record)}`,
+    note: current.has(stored.id) ? "here" : "",
+  }));
+  const list = { title: "Where to go", choices, first: Math.max(0, first) };
+  const chosen = await repl.givenAway(() => pickChoice(context, list));
+  const to = chosen === null ? undefined : places[chosen]?.stored;
+  if (to === undefined) return output.line("Nothing was changed.");
+  const place = await readBranchPlace({ store, ref, clock: systemClock, signal });
+  await moveStoredHead(place, rewound(isOwn(to) ? parentOf(to) : to.id));
+  await session.refresh();
+  if (isOwn(to)) repl.giveBack(recordText(to.record));
+  await repl.showEnd();
+  await output.line("You are there. `/tree` leads back; files stay as they are.");
+}
+
+/** Orders records so that a branch stands below where it begins, and before what follows there on the first branch. */
+export function treeOf(records: readonly StoredRecord[]): readonly Place[] {
+  const children = new Map<string | null, StoredRecord[]>();
+  const known = new Set(records.map(({ id }) => id));
+  for (const stored of records) {
+    if (stored.side) continue;
+    const parent = parentOf(stored);
+    const at = parent !== null && known.has(parent) ? parent : null;
+    children.set(at, [...(children.get(at) ?? []), stored]);
+  }
+  const open = branchesAt(children, null, 0);
+  const places: Place[] = [];
+  for (let place = open.pop(); place !== undefined; place = open.pop()) {
+    places.push(place);
+    for (const next of branchesAt(children, place.stored.id, place.depth)) open.push(next);
+  }
+  return places;
+}
+
+/** Returns what follows here, the last to be shown first. */
+function branchesAt(children: ReadonlyMap<string | null, StoredRecord[]>, at: string | null, depth: number): Place[] {
+  return (children.get(at) ?? []).map((stored, index) => ({ stored, depth: depth + (index > 0 ? 1 : 0) }));
+}
+
+/** A reply that calls tools is no place: its results would be missing. */
+function isPlace({ type, record }: StoredRecord): boolean {
+  if (type !== "message") return false;
+  const role = messageRole(record);
+  const { message } = record;
+  if (role === "user") return recordText(record).trim() !== "";
+  return role === "assistant" && isFields(message) && message["stopReason"] !== "toolUse";
+}
+
+function isOwn({ record }: StoredRecord): boolean {
+  return messageRole(record) === "user";
+}
+
+export function parentOf({ record }: StoredRecord): string | null {
+  const parent = record["parentId"];
+  return typeof parent === "string" ? parent : null;
+}
