@@ -369,7 +369,7 @@ function chatFlags(options: CommandInput["options"]): Readonly<Record<string, st
     windowTokens: options["window"] as number | undefined,
     workspace: textOf(options["workspace"]),
     tools: textOf(options["tools"]),
-    // What is stated in words wins.
+    // A stated `--approval` wins, so that `deny` stays.
     approval: textOf(options["approval"]) ?? (options["allowEdits"] === true ? "allow" : undefined),
     plain: options["plain"] === true ? true : undefined,
   };

@@ -61,8 +61,8 @@ export async function forkCurrent(repl: ReplContext, argument: string): Promise<
 }
 
 /**
- * Lets the person choose a message of theirs on a terminal that can show a list, and returns its number from the end; 0
- * stands for the choice before them, null for none. Elsewhere the first choice counts.
+ * Returns the number from the end of the message that the person chooses. 0 stands for the choice before the messages,
+ * and null for none. A terminal that cannot show a list takes the first choice.
  */
 async function pickedMessage(
   repl: ReplContext,

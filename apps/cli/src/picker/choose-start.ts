@@ -52,7 +52,7 @@ export async function chooseStart(
   }
 }
 
-/** What was typed before stays for the conversation. */
+/** Reads its own keys; those that were typed before wait for the conversation. */
 async function pick(context: CommandContext, store: SessionStore, escape: PickerOptions["escape"]): Promise<Picked> {
   const { namespace, agentId } = context.scope;
   const folder = conversationFolder(context);
