@@ -158,6 +158,17 @@ describe("sessions of several programs at the first run", () => {
     expect(await again.exitCode()).toBe(0);
   });
 
+  it("end with Ctrl-C at the question, which leaves the terminal as it was", { tags: ["slow"] }, async () => {
+    transcripts();
+    await using terminal = chat();
+    await terminal.waitFor("[y/N] ");
+    const before = terminal.raw().length;
+    terminal.write("\u0003");
+    expect(await terminal.exitCode()).toBe(130);
+    // Neither the prompt nor the marks of a paste come back.
+    expect(terminal.raw().slice(before)).not.toContain("\u001b[?2004h");
+  });
+
   it.each([
     ["search", ["search", "ring"], ["Ring the bell", "Ring twice for the ferry"]],
     ["sessions", ["sessions"], ["Count the buoys", "Paint the pier", "Nets"]],

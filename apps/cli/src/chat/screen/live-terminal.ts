@@ -76,6 +76,8 @@ export class LiveTerminal implements TerminalScreen {
   }
 
   resume(): void {
+    // An interrupt may have closed it meanwhile.
+    if (this.#isClosed) return;
     this.#isSuspended = false;
     this.#input.resume();
     this.#begin();
