@@ -108,6 +108,9 @@ describe("search for people", () => {
     expect((await run("search", "lit", "--role", "system")).stderr).toBe("0 hits.\n  without --role: 2 hits\n");
     const none = "0 hits.\nAlso none with 'xyzzy*', with --archived or with --all-agents.\n";
     expect((await run("search", "xyzzy")).stderr).toBe(none);
+    // Words that must all occur are limited to 1,000 characters, so such a text is not tried as beginnings.
+    const long = await run("search", "xyzzy ".repeat(300));
+    expect(long.stderr).toBe("0 hits.\nAlso none with --archived or with --all-agents.\n");
     const scanned = await run("search", "xyzzy", "--scan", "--archived");
     expect(scanned.stderr.split("\n").at(-2)).toBe("Try again with 'xyzzy*' or with --all-agents.");
   });

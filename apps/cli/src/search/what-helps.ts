@@ -18,6 +18,8 @@ interface Variation {
 }
 
 const mostCounted = 100;
+/** A store takes words that must all occur up to this length, so a longer text is not tried as beginnings. */
+const mostText = 1000;
 
 /**
  * Prints the changes of a search that would find something. With an index it runs them; otherwise it only lists them,
@@ -51,7 +53,9 @@ function variationsOf({ query, options }: EmptySearch): readonly Variation[] {
   // Without words and without filters there is nothing to search for.
   const filters = text === "" ? [] : [...recordFlags(options), ...filterFlags(options)];
   return [
-    ...(beginnings === text ? [] : [{ what: `with ${shellWord(beginnings)}`, query: { ...query, text: beginnings } }]),
+    ...(beginnings === text || beginnings.length > mostText
+      ? []
+      : [{ what: `with ${shellWord(beginnings)}`, query: { ...query, text: beginnings } }]),
     ...(filters.length === 0 ? [] : [{ what: `without ${listed(filters, "and")}`, query: unfiltered }]),
     ...(session === null ? [] : [{ what: "without --session", query: { ...query, ...anywhere } }]),
     ...(isArchived || session !== null

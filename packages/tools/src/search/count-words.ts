@@ -128,13 +128,25 @@ export function* countPassages(
     }
     for (const name of names) {
       counted.words.add(row, question.words.get(name), 1);
-      counted.stems.add(row, question.names.get(name), 1);
+      counted.stems.add(row, placeOfName(name, question, known), 1);
     }
     counted.stems.lengthen(row, names.size);
     counted.words.lengthen(row, counted.stems.lengths[row] ?? 0);
     yield;
   }
   return counted;
+}
+
+type Wanted = Pick<Question, "stems" | "names">;
+
+/** Returns the place of a word of a text. People write an identifier in lower case too, and then it is a word. */
+export function placeOfWord(word: number, { stems, names }: Wanted, known: KnownTexts): number | undefined {
+  return stems.get(known.stemOf(word)) ?? names.get(word);
+}
+
+/** Returns the place of an identifier of a text, which the question may have in lower case. */
+export function placeOfName(name: number, { stems, names }: Wanted, known: KnownTexts): number | undefined {
+  return names.get(name) ?? stems.get(known.stemOf(name));
 }
 
 interface Counting {
@@ -151,7 +163,7 @@ function countPiece(
 ): void {
   for (let index = 0; index < words.length; index++) {
     const word = words[index] ?? 0;
-    const stem = question.stems.get(known.stemOf(word));
+    const stem = placeOfWord(word, question, known);
     if (stem === undefined) continue;
     counted.pieces.add(piece, stem, weight);
     counted.stems.add(row, stem, weight);

@@ -1,7 +1,7 @@
 import type { SearchHit, SessionRef, SessionStore } from "@throughline/core";
 import { isProse, type NearestHit } from "@throughline/core/internal";
 import { newestFirst, piecesOf, placeInSession, type Episode, type EpisodePart } from "./episodes.ts";
-import { readQuestion } from "./count-words.ts";
+import { placeOfName, placeOfWord, readQuestion } from "./count-words.ts";
 import { KnownTexts } from "./known-texts.ts";
 import { nearnessBeside, nearnessOf, placesToMove } from "./meaning-search.ts";
 import { byWordsAndMeaning } from "./passage-scorer.ts";
@@ -147,13 +147,13 @@ interface ScoredHit {
 
 /** Returns a function that counts the different words of a question in a text. */
 function matchesOf(question: string, known: KnownTexts): (text: string) => number {
-  const { stems, names, topics } = readQuestion(question, known);
-  const wanted = new Set(topics);
+  const asked = readQuestion(question, known);
+  const wanted = new Set(asked.topics);
   return (text) => {
     const found = known.wordsOf(text);
     const matched = new Set<number | undefined>();
-    for (const word of found.words) matched.add(stems.get(known.stemOf(word)));
-    for (const name of found.names) matched.add(names.get(name));
+    for (const word of found.words) matched.add(placeOfWord(word, asked, known));
+    for (const name of found.names) matched.add(placeOfName(name, asked, known));
     return [...matched].filter((each) => each !== undefined && wanted.has(each)).length;
   };
 }

@@ -29,6 +29,12 @@ describe("rankPassages", () => {
     expect(order("agent-session.ts", texts)[0]).toBe("file");
   });
 
+  it("an identifier in lower case is the same identifier, in the question and in the text", () => {
+    const texts = { code: "I renamed parseHttpHeaderValue.", typed: "see parsehttpheadervalue", none: filler };
+    expect(order("parsehttpheadervalue", texts).toSorted()).toEqual(["code", "typed"]);
+    expect(order("parseHttpHeaderValue", texts).toSorted()).toEqual(["code", "typed"]);
+  });
+
   it("words that stand together as in the question come before the same words apart", () => {
     const texts = {
       apart: "The pool is closed for the winter; a connection to the station leaves at nine.",
