@@ -1,6 +1,7 @@
 import process from "node:process";
 import { describe, expect, it } from "vitest";
-import { measureSearch, type SearchTally } from "../search-recall.ts";
+import { measureSearch } from "../search-recall.ts";
+import type { SearchTally } from "../search-recall/occasions.ts";
 
 const folder = process.env["THROUGHLINE_CORPUS"];
 
