@@ -123,6 +123,8 @@ export interface DigestJson {
   readonly prompts: readonly DigestPrompt[];
   readonly errors: readonly number[];
   readonly shortened: readonly number[];
+  /** Lists the records of type `custom` that a transcript shows. A server of an earlier version lists none. */
+  readonly marks?: readonly number[];
   readonly branches: readonly { readonly seq: number; readonly records: number }[];
   readonly compactions: readonly {
     readonly seq: number;
@@ -227,7 +229,8 @@ export interface ResumeJson {
     readonly program: string;
     readonly command: string;
     readonly cwd: string | null;
-    readonly isThere: boolean | null;
+    /** Names what the command needs and this machine lacks; null where the server does not look. */
+    readonly missing?: readonly string[] | null;
   } | null;
   readonly here: string;
   readonly handOff: readonly { readonly to: string; readonly command: string }[];
@@ -315,7 +318,7 @@ export interface FindingJson {
 }
 
 export interface ContextJson {
-  readonly messages: readonly unknown[];
+  readonly messages: readonly (Readonly<Record<string, unknown>> & { readonly seq: number })[];
   readonly gauge: {
     readonly tokens: number;
     readonly source: string;

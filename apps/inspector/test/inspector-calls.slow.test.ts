@@ -2,13 +2,18 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { anthropic } from "@throughline/models/anthropic";
 import { offline } from "@throughline/models/offline";
 import { createSessions } from "@throughline/session";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createProviderSimulator } from "../../../packages/testing/src/index.ts";
+import type { CallJson } from "../src/json.ts";
 import { chromiumPath, launch, openPage, skipReason, writeCalls, writeSession } from "./browser.ts";
 import { fullKey, writeFullSession } from "./full-session.ts";
 
+const isReply = ({ message }: { readonly [field: string]: unknown }): boolean =>
+  (message as { readonly role?: unknown } | undefined)?.role === "assistant";
 const address = (key: string): string => `s/~${Buffer.from(key).toString("base64url")}`;
 
 describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session${skipReason}`, () => {
@@ -37,6 +42,53 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
     expect(signs).toEqual(["=", "+", "+"]);
     expect(await page.locator(".view-page").innerText()).toContain("System prompt: the same");
     expect(await page.locator(".view-page").innerText()).not.toContain("cache breaks here");
+    expect(opened.reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
+    await opened.close();
+  });
+
+  it("marks the first difference of two calls where the cache of the provider missed", async () => {
+    await using provider = createProviderSimulator({ minimumCacheTokens: 1, fallback: () => "The tide is high. " });
+    await provider.start();
+    const opened = await openPage(browser, async (store) => {
+      const model = anthropic("claude-opus-5", { apiKey: "any", baseUrl: provider.url });
+      const say = async (system: string, texts: readonly string[], isFromFirst = false): Promise<void> => {
+        const sessions = createSessions({ store, model, system });
+        const session = await sessions.open("agent:main:cache");
+        const pages = isFromFirst ? await Array.fromAsync(store.read(session.ref)) : [];
+        const first = pages.flatMap(({ records }) => records).find(({ record }) => isReply(record));
+        if (first !== undefined) await session.rewind(first.id);
+        for (const text of texts) await session.runTurn(`${text} `.repeat(40));
+        await sessions.close();
+      };
+      await say("You help.", ["Read the tides", "And the lighthouse", "And the fog"]);
+      await say("You help.", ["And the harbor"], true);
+      await say("You help, and briefly.", ["And the quay"]);
+    });
+    const { page, server } = opened;
+    const session = "/api/v1/sessions/agent:main:cache/calls";
+    const answer = await fetch(server.url + session, { headers: { authorization: `Bearer ${server.token}` } });
+    const { items: calls } = (await answer.json()) as { readonly items: readonly CallJson[] };
+    const promptOf = (at: number): number => {
+      const { input = 0, cacheRead = 0, cacheWrite = 0 } = calls[at]?.actual ?? {};
+      return input + cacheRead + cacheWrite;
+    };
+    const breakOf = async (at: number): Promise<string> => {
+      const [a, b] = [calls[at - 1]?.callId, calls[at]?.callId];
+      await opened.go(`${address("agent:main:cache")}?v=diff&a=${a}&b=${b}`);
+      await page.locator(".compared-part").first().waitFor();
+      const marks = page.locator(":is(li, p):has(> .badge.warning)");
+      expect(await marks.count()).toBeLessThan(2);
+      return (await marks.count()) === 0 ? "" : (await marks.innerText()).replaceAll(/\s+/g, " ");
+    };
+    expect(calls.length).toBe(5);
+    // Messages are only added: the provider reads what it kept after the call before.
+    expect([await breakOf(2), calls[2]?.actual?.cacheRead]).toEqual(["", promptOf(1)]);
+    // The third message differs, and the last prefix that was kept before it is the prompt of the first call.
+    expect([await breakOf(3), calls[3]?.actual?.cacheRead]).toEqual([
+      "~ Message 3: changed cache breaks here",
+      promptOf(0),
+    ]);
+    expect([await breakOf(4), calls[4]?.actual?.cacheRead]).toEqual(["System prompt: changed cache breaks here", 0]);
     expect(opened.reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
     await opened.close();
   });

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { costText } from "../src/usage/usage-totals.tsx";
+import { costText } from "../src/usage/cost-text.ts";
 import {
   chromiumPath,
   launch,

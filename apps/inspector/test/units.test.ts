@@ -103,7 +103,7 @@ describe("the outline", () => {
 
   it("divides long sessions into lists that Chromium can show, and finds the item of a record", () => {
     const outline = outlineOf(2 * mostItems + 10_000);
-    const segments = segmentsOf(outline, { hasSide: false });
+    const segments = segmentsOf(outline, { hasSide: false, marks: new Set() });
     expect(segments.map(({ items }) => items.length)).toEqual([40_000, 15_000]);
     expect(segments.map(({ fromSeq }) => fromSeq)).toEqual([1, 80_001]);
     const [first] = segments;

@@ -4,6 +4,7 @@ import { serve, type Answered, type Serving } from "./serving.ts";
 
 let serving: Serving;
 const looked: string[] = [];
+const missed: unknown[] = [];
 beforeAll(async () => {
   serving = await serve();
 });
@@ -39,7 +40,7 @@ describe("the commands that continue a session", () => {
     const key = `agent:main:r-${format}`;
     await make(key, `r-${format}`, { cwd: "/src/my app", importedFrom: receipt(format, id, "/x/it's.jsonl") });
     const { body } = await ask(key, "resume");
-    expect(body["own"]).toEqual({ program: format, command, cwd: "/src/my app", isThere: null });
+    expect(body["own"]).toEqual({ program: format, command, cwd: "/src/my app", isThere: null, missing: null });
     expect(body["here"]).toBe(`throughline chat --key=${key}`);
     expect(body["handOff"]).toContainEqual({ to: "codex", command: `throughline handoff --to codex ${key}` });
     expect(body).not.toHaveProperty("losses");
@@ -88,14 +89,27 @@ describe("the commands that continue a session", () => {
 
   it("say whether the file is there where the host looks at files, and list when it was written", async () => {
     const own = await serve({
-      sourceFiles: { modifiedMs: async (path) => (looked.push(path), path === "/x/there.jsonl" ? 1234 : null) },
+      sourceFiles: {
+        modifiedMs: async (path) => (looked.push(path), path === "/x/there.jsonl" ? 1234 : null),
+        missing: async ({ path, cwd, executable }) => {
+          missed.push([path, cwd, executable]);
+          return path === "/x/there.jsonl" ? [] : ["file", "program"];
+        },
+      },
     });
     await make("agent:main:f1", "f1", { importedFrom: receipt("claude-code", id, "/x/there.jsonl") }, own);
     await make("agent:main:f2", "f2", { importedFrom: receipt("claude-code", id, "/x/gone.jsonl") }, own);
     await make("agent:main:f3", "f3", {}, own);
-    const isThere = async (name: string): Promise<unknown> =>
-      ((await own.ask("GET", `/sessions/agent:main:${name}/resume`)).body["own"] as Record<string, unknown>)["isThere"];
-    expect([await isThere("f1"), await isThere("f2")]).toEqual([true, false]);
+    const ownOf = async (name: string): Promise<unknown> =>
+      (await own.ask("GET", `/sessions/agent:main:${name}/resume`)).body["own"];
+    expect([await ownOf("f1"), await ownOf("f2")]).toMatchObject([
+      { isThere: true, missing: [] },
+      { isThere: false, missing: ["file", "program"] },
+    ]);
+    expect(missed).toEqual([
+      ["/x/there.jsonl", null, "claude"],
+      ["/x/gone.jsonl", null, "claude"],
+    ]);
     const { body } = await own.ask("GET", "/sessions?sort=key");
     const items = body["items"] as readonly { readonly sourceAtMs: number | null }[];
     expect(items.map(({ sourceAtMs }) => sourceAtMs)).toEqual([1234, null, null]);

@@ -17,6 +17,18 @@ import type { Summaries } from "./summaries.ts";
 export interface SourceFiles {
   /** Returns when a file was last written, in UTC milliseconds; null for one that is missing or cannot be seen. */
   modifiedMs(path: string): Promise<number | null>;
+  /** Names what a command that resumes a session needs and what is not on this machine. */
+  missing(needs: ResumeNeeds): Promise<readonly MissingForResume[]>;
+}
+
+export type MissingForResume = "file" | "folder" | "program";
+
+export interface ResumeNeeds {
+  /** Names the program's own file. */
+  readonly path: string;
+  readonly cwd: string | null;
+  /** Names the program that the command starts. */
+  readonly executable: string;
 }
 
 export interface ApiContext {

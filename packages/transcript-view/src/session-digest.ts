@@ -3,6 +3,7 @@ import {
   type Fields,
   isFailedRecord,
   isFields,
+  isTombstone,
   readUsage,
   type Steps,
   throughlineKind,
@@ -37,6 +38,8 @@ export interface DigestView {
   readonly errors: readonly number[];
   /** Lists records of calls whose request the guard shortened. */
   readonly shortened: readonly number[];
+  /** Lists the records of Throughline that a transcript shows: redactions, and edits of earlier messages. */
+  readonly marks: readonly number[];
   /** Lists the first record of each branch that the conversation left, with the number of its records. */
   readonly branches: SessionWay["branches"];
   readonly compactions: readonly DigestCompaction[];
@@ -54,6 +57,7 @@ export class SessionDigest {
   readonly #options: Pick<RowOptions, "promptText">;
   readonly #facts = new DigestFacts();
   readonly #shortened: number[] = [];
+  readonly #marks: number[] = [];
   readonly #seqOf = new Map<string, number>();
   readonly #parents: number[] = [0];
   #lastSeq = 0;
@@ -74,6 +78,7 @@ export class SessionDigest {
     this.#parents[seq] = parentId === null ? 0 : (this.#seqOf.get(parentId) ?? -1);
     if (!side) this.#seqOf.set(id, seq);
     if (isShortened(record)) this.#shortened.push(seq);
+    if (!side && isMark(record)) this.#marks.push(seq);
     const fact = factOf(stored, side ? null : promptTitle(record, this.#options));
     if (fact === null) return false;
     this.#facts.add(fact);
@@ -104,7 +109,8 @@ export class SessionDigest {
     }
     endPrompts(prompts, headSeq);
     const axis = yield* points.axis();
-    return { prompts, errors, shortened: this.#shortened, branches: way.branches, compactions, axis };
+    const [shortened, marks] = [this.#shortened, this.#marks];
+    return { prompts, errors, shortened, marks, branches: way.branches, compactions, axis };
   }
 }
 
@@ -182,6 +188,11 @@ function compactionOf(record: StoredRecord["record"], seq: number): DigestCompac
 
 function countOrNull(value: unknown): number | null {
   return typeof value === "number" && Number.isFinite(value) && value > 0 ? value : null;
+}
+
+/** The type of these records says nothing, so their heads do not tell them from others. */
+function isMark(record: StoredRecord["record"]): boolean {
+  return record.type === "custom" && (throughlineKind(record) === "edit" || isTombstone(record));
 }
 
 function isShortened(record: StoredRecord["record"]): boolean {

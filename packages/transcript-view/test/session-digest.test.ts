@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { StoredRecord } from "@throughline/core";
-import { runSteps } from "@throughline/core/internal";
+import { redactionTombstone, runSteps } from "@throughline/core/internal";
 import { type DigestView, SessionDigest } from "@throughline/transcript-view/internal";
 
 const minuteMs = 60_000;
@@ -121,6 +121,25 @@ describe("a digest", () => {
       const records = stored(parents.map((parent, index) => ({ parent, record: user(`prompt ${index}`) })));
       expect([parents, digestOf(records).prompts.length]).toEqual([parents, 3]);
     }
+  });
+
+  it("names redactions and edits, which a head does not tell from other records of programs", () => {
+    const own = (kind: string, data: object): Given["record"] => ({
+      type: "custom",
+      customType: `throughline.${kind}`,
+      data,
+    });
+    const redacted = redactionTombstone(
+      { type: "message", id: "r1", parentId: null },
+      { reason: "r", redactedAtMs: 1, bytes: 9, side: false },
+    );
+    const records = stored([
+      { record: redacted },
+      { record: own("edit", { targetId: "r1" }) },
+      { record: own("call", {}) },
+      { side: true, record: own("edit", { targetId: "r1" }) },
+    ]);
+    expect(digestOf(records).marks).toEqual([1, 2]);
   });
 
   it("takes records of any shape", () => {

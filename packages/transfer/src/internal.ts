@@ -22,7 +22,7 @@ export type { HandOffTarget } from "./hand-off.ts";
 export { ExportLosses } from "./export-losses.ts";
 export type { ExportLoss } from "./export-losses.ts";
 export { handOffTargets, resumeCommands } from "./resume-commands.ts";
-export { planResume } from "./resume-session.ts";
+export { missingForResume, planResume } from "./resume-session.ts";
 export type { ResumePlan } from "./resume-session.ts";
 export { redactSecrets } from "./redact-secrets.ts";
 export { ImportResults } from "./import-results.ts";

@@ -16,6 +16,8 @@ export interface ResumeCommands {
     readonly cwd: string | null;
     /** Names the program's own file. */
     readonly path: string;
+    /** Names the program that the command starts. */
+    readonly executable: string;
   } | null;
   /** Continues the session here: an import in a fork. */
   readonly here: string;
@@ -40,7 +42,8 @@ export function resumeCommands(state: SessionState): ResumeCommands {
 function ownCommand({ entry }: SessionState): ResumeCommands["own"] {
   const receipt = receiptOf(entry);
   const words = receipt === null || isSubAgent(receipt, entry) ? null : resumeWords(receipt);
-  if (receipt === null || words === null) return null;
+  const executable = words?.[0];
+  if (receipt === null || words === null || executable === undefined) return null;
   const cwd = typeof entry.cwd === "string" && entry.cwd !== "" ? entry.cwd : null;
-  return { program: receipt.format, command: commandLine(cwd, {}, words), cwd, path: receipt.path };
+  return { program: receipt.format, command: commandLine(cwd, {}, words), cwd, path: receipt.path, executable };
 }

@@ -37,17 +37,31 @@ export async function planResume({ entry, head, ref }: SessionState): Promise<Re
   if (isSubAgent(receipt, entry)) throw noResume(`${programOf(receipt)} resumes no session of a sub-agent`, fork);
   const command = resumeWords(receipt);
   if (command === null) throw noResume(noResumeReason(receipt), fork);
-  if (!(await isSourceThere(path))) {
+  const cwd = typeof entry.cwd === "string" && entry.cwd !== "" ? entry.cwd : null;
+  const missing = await missingForResume({ path, cwd });
+  if (missing.includes("file")) {
     throw new ThroughlineError("FILE_NOT_FOUND", `The session's own file is missing: ${path}.`, {
       outcome: "not-applied",
       details: { key: ref.key, path },
       remedy: fork,
     });
   }
-  const cwd = typeof entry.cwd === "string" && entry.cwd !== "" ? entry.cwd : null;
-  const isFolderThere = cwd === null || (isAbsolute(cwd) && (await isFolder(cwd)));
+  const isFolderThere = !missing.includes("folder");
   const isContinuedHere = head.lastSeq > importedRecords(receipt);
   return { format, sessionId, path, cwd, isFolderThere, isContinuedHere, command };
+}
+
+interface ResumeNeeds {
+  /** Names the program's file. */
+  readonly path: string;
+  /** Names the folder that the session works in; null when the transcript states none. */
+  readonly cwd: string | null;
+}
+
+/** Names what a session needs to continue in its program and what is not on this machine. */
+export async function missingForResume({ path, cwd }: ResumeNeeds): Promise<readonly ("file" | "folder")[]> {
+  const isFolderThere = cwd === null || (isAbsolute(cwd) && (await isFolder(cwd)));
+  return [...((await isSourceThere(path)) ? [] : ["file" as const]), ...(isFolderThere ? [] : ["folder" as const])];
 }
 
 function noResume(message: string, remedy: string): ThroughlineError {

@@ -5,6 +5,7 @@ import type { CommandContext } from "../command.ts";
 import { openStore } from "../open-store.ts";
 import { listenFailure } from "../server/listening.ts";
 import { version } from "../version.ts";
+import { sourceFilesOf } from "./source-files.ts";
 
 const address = { host: "127.0.0.1", port: 0 } as const;
 
@@ -27,6 +28,7 @@ export async function serveBeside(
       inspect: folder,
       localToken: { namespace, agents, scopes: ["read"], expiresAtMs: null },
       version,
+      sourceFiles: sourceFilesOf(host),
       log: { write: (line) => void host.stderr.write(line) },
       logLevel: "error",
     });

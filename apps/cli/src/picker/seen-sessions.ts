@@ -1,5 +1,5 @@
-import { stat } from "node:fs/promises";
 import type { SessionStore } from "@throughline/core";
+import { modifiedMs } from "../modified-ms.ts";
 import { firstWords } from "../session-names.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 import type { ListedSession } from "./listed-session.ts";
@@ -78,14 +78,5 @@ export class SeenSessions {
     const writtenMs = sourcePath === null ? null : await modifiedMs(sourcePath);
     if (writtenMs !== null) this.#writtenMs.set(id, writtenMs);
     return words !== null || writtenMs !== null;
-  }
-}
-
-async function modifiedMs(path: string): Promise<number | null> {
-  try {
-    return (await stat(path)).mtimeMs;
-  } catch {
-    // The file was removed, or is not readable: then no program writes to it here.
-    return null;
   }
 }

@@ -8,8 +8,6 @@ const shownTypes: ReadonlySet<string> = new Set([
   "custom_message",
   "model_change",
   "reset",
-  "throughline.redacted",
-  "throughline.edit",
 ]);
 
 /** Chromium clips a box at 33,554,428 px, so a list holds no more rows. */
@@ -28,13 +26,16 @@ export interface Segment {
 
 export interface ItemOptions {
   readonly hasSide: boolean;
+  /** Holds the records that only the digest tells from others: redactions and edits. */
+  readonly marks: ReadonlySet<number>;
 }
 
-function isShown(outline: SessionOutline, index: number, { hasSide }: ItemOptions): boolean {
+function isShown(outline: SessionOutline, index: number, { hasSide, marks }: ItemOptions): boolean {
   if (outline.isSideAt(index) && !hasSide) return false;
   const type = outline.typeAt(index);
   // The result of a tool stands in the row of its call.
-  return type === "message" ? outline.roleAt(index) !== "toolResult" : shownTypes.has(type) || type.includes("redact");
+  if (type === "message") return outline.roleAt(index) !== "toolResult";
+  return shownTypes.has(type) || marks.has(outline.seqAt(index));
 }
 
 /** Divides a session into lists. The borders are compactions where there are some, else every 20,000 records. */

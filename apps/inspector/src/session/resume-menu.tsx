@@ -42,13 +42,11 @@ function Commands({ session, place }: ResumeProps): JSX.Element {
         <section>
           <h3>In {shown(programName(own.program))}</h3>
           <Command text={own.command} />
-          {own.isThere === false ? (
-            <p class="warning-text">
-              {own.cwd === null
-                ? "Its file is not on this machine any more."
-                : `Its file or ${shown(folderOf(own.cwd))} is not there any more.`}
+          {(own.missing ?? []).map((what) => (
+            <p key={what} class="warning-text">
+              {missingText(what, own)}
             </p>
-          ) : null}
+          ))}
         </section>
       )}
       <section>
@@ -68,6 +66,12 @@ function Commands({ session, place }: ResumeProps): JSX.Element {
       )}
     </>
   );
+}
+
+function missingText(what: string, { program, cwd }: NonNullable<ResumeJson["own"]>): string {
+  if (what === "program") return `${shown(programName(program))} is not installed here, or not on the path.`;
+  if (what === "folder") return `Its folder ${cwd === null ? "" : shown(folderOf(cwd))} is not there any more.`;
+  return `The file of ${shown(programName(program))} is not there any more.`;
 }
 
 type HandOffProps = ResumeJson["handOff"][number] & { readonly place: SessionPlace };

@@ -2,10 +2,11 @@ import type { JSX } from "preact";
 import { getJson } from "../api.ts";
 import { ageOf, clockOf, count, counted, folderOf, programName } from "../format.ts";
 import { isLive } from "../home/session-line.tsx";
-import type { CallJson, ContextJson, ListJson, SessionJson } from "../json.ts";
+import type { CallJson, ContextJson, ListJson, SessionJson, SessionUsageJson } from "../json.ts";
 import { sessionHref, type SessionPlace, type SessionView } from "../router.ts";
 import { Gauge } from "../ui/gauge.tsx";
 import { shown } from "../ui/text.ts";
+import { costText } from "../usage/cost-text.ts";
 import { useLoad } from "../use-load.ts";
 import { ExportMenu } from "./export-menu.tsx";
 import { MoreMenu } from "./more-menu.tsx";
@@ -50,6 +51,7 @@ export function SessionHead({ session, place, view, staleSinceMs }: HeadProps): 
           {facts.map((fact) => (
             <span key={fact}>{shown(fact)}</span>
           ))}
+          <Cost session={session} place={place} />
           <Window session={session} place={place} />
           {staleSinceMs === null ? null : (
             <span class="warning-text" role="status">
@@ -87,6 +89,17 @@ function useHasCalls({ program }: SessionJson, place: SessionPlace): boolean {
     getJson(sessionPath(place, "/calls"), { ...placeQuery(place), tail: 1 }, signal),
   );
   return loaded.state === "done" && loaded.value.items.length > 0;
+}
+
+/** States what the session cost until now: the sum that the view of its usage shows. */
+function Cost({ session: { head }, place }: WindowProps): JSX.Element | null {
+  const { loaded } = useLoad<SessionUsageJson>(
+    head.lastSeq > 0 ? `cost ${head.turn === null ? head.lastSeq : "of a turn"}` : null,
+    (signal) => getJson(sessionPath(place, "/usage"), placeQuery(place), signal),
+    { keeps: true },
+  );
+  if (loaded.state !== "done" || loaded.value.total.costUsd === null || !loaded.value.hasUsage) return null;
+  return <span title="What the calls of this session cost">{costText(loaded.value.total.costUsd)}</span>;
 }
 
 interface WindowProps {

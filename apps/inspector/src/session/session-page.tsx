@@ -12,7 +12,7 @@ type SessionRoute = Extract<Route, { readonly page: "session" }>;
 
 export function Page({ route }: { readonly route: SessionRoute }): JSX.Element {
   const { place, view } = route;
-  const { loaded, reload, reply, staleSinceMs } = useSession(place);
+  const { loaded, reload, reply, staleSinceMs, erasures } = useSession(place);
   const name = loaded.state === "done" ? loaded.value.name : null;
   useEffect(() => {
     if (name !== null) document.title = `${shown(name)} · Throughline`;
@@ -34,7 +34,7 @@ export function Page({ route }: { readonly route: SessionRoute }): JSX.Element {
     <main class="session" id="main">
       <SessionHead session={loaded.value} place={place} view={view} staleSinceMs={staleSinceMs} />
       <SessionContent
-        key={`${place.key} ${loaded.value.sessionId}`}
+        key={`${place.key} ${loaded.value.sessionId} ${erasures}`}
         session={loaded.value}
         route={route}
         reply={reply}

@@ -44,16 +44,15 @@ export function Transcript(props: TranscriptProps): JSX.Element {
 function TranscriptPane(props: TranscriptProps & { readonly state: OutlineState }): JSX.Element {
   const { session, place, query, reply, state } = props;
   const { outline, version, headSeq } = state;
-  const segments = useSegments(state, query.get("side") === "1");
+  const chapters = useChapters(place, session.head.lastSeq);
+  const segments = useSegments(state, query.get("side") === "1", chapters.digest?.marks);
   const marks = useMemo(() => outline.onBranch(headSeq), [version, headSeq]);
   const [, render] = useState(0);
   const chunks = useRecordChunks(session, place, () => render((turn) => turn + 1));
-  chunks.refresh(session.head.lastSeq);
   const asked = seqOfQuery(query);
   const [at, setAt] = useState(() => segmentFor(segments, asked ?? 1));
   const folds = useMemo(() => new Folds(() => render((turn) => turn + 1)), []);
   const list = useRef<ListHandle>(null);
-  const chapters = useChapters(place, session.head.lastSeq);
   const { reading, chapter } = useReading(chapters);
   const segment = segments[Math.min(at, segments.length - 1)];
   const jump = (seq: number): void => {
@@ -104,8 +103,14 @@ function TranscriptPane(props: TranscriptProps & { readonly state: OutlineState 
   );
 }
 
-function useSegments({ outline, version }: OutlineState, hasSide: boolean): ReturnType<typeof segmentsOf> {
-  return useMemo(() => segmentsOf(outline, { hasSide }), [version, hasSide]);
+function useSegments(
+  { outline, version }: OutlineState,
+  hasSide: boolean,
+  marks: readonly number[] = [],
+): ReturnType<typeof segmentsOf> {
+  // Each new record brings a new digest, nearly always with the same marks.
+  const names = marks.join();
+  return useMemo(() => segmentsOf(outline, { hasSide, marks: new Set(marks) }), [version, hasSide, names]);
 }
 
 /** Knows where the reader is: the record at the top, and its chapter. */

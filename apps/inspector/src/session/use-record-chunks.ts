@@ -8,6 +8,7 @@ import { placeQuery, sessionPath } from "./session-outline.ts";
 /** Loads the contents of a session. Its sub-agents arrive behind the first rows, and again when a turn ends. */
 export function useRecordChunks(session: SessionJson, place: SessionPlace, onChange: () => void): RecordChunks {
   const chunks = useMemo(() => new RecordChunks(place, session.cwd, onChange), []);
+  chunks.refresh(session.head.lastSeq);
   const isRunning = session.head.turn !== null;
   useEffect(() => () => chunks.stop(), []);
   useEffect(() => {

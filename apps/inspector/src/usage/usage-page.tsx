@@ -6,7 +6,8 @@ import { hrefWith, navigate } from "../router.ts";
 import { EmptyState, FailedState, LoadingRows } from "../ui/states.tsx";
 import { shown } from "../ui/text.ts";
 import { useLoad } from "../use-load.ts";
-import { costText, UsageTotals } from "./usage-totals.tsx";
+import { costText } from "./cost-text.ts";
+import { UsageTotals } from "./usage-totals.tsx";
 
 const keys = [
   ["day", "Day"],

@@ -1,14 +1,7 @@
 import type { JSX } from "preact";
 import { count, counted } from "../format.ts";
 import type { UsageSums } from "../json.ts";
-
-export function costText(costUsd: number | null): string {
-  if (costUsd === null) return "–";
-  // Two decimals would show a cheap call as free.
-  const decimals = costUsd > 0 && costUsd < 0.01 ? 4 : 2;
-  const format = { minimumFractionDigits: decimals, maximumFractionDigits: decimals };
-  return `$${costUsd.toLocaleString("en-US", format)}`;
-}
+import { costText } from "./cost-text.ts";
 
 interface TotalsProps {
   readonly total: UsageSums;

@@ -26,6 +26,10 @@ const resumeSchema = z
           .boolean()
           .nullable()
           .describe("whether the program's own file is there; null where the server looks at no files"),
+        missing: z
+          .array(z.enum(["file", "folder", "program"]))
+          .nullable()
+          .describe("what the command needs and this machine lacks; null where the server looks at no files"),
       })
       .nullable()
       .describe("null for a session that began here, and for one that its program cannot resume"),
@@ -90,10 +94,10 @@ export const resumeRoutes: readonly RouteDefinition[] = [
       const { own, here, handOff } = resumeCommands(state);
       const losses = query.to === undefined ? {} : { losses: await lossesOf(store, state, query.to, signal) };
       if (own === null) return json(200, { kind: "resume", own, here, handOff, ...losses });
-      const { path, ...shown } = own;
-      const files = context.sourceFiles;
-      const isThere = files === null ? null : (await files.modifiedMs(path)) !== null;
-      return json(200, { kind: "resume", own: { ...shown, isThere }, here, handOff, ...losses });
+      const { path, executable, ...shown } = own;
+      const missing = (await context.sourceFiles?.missing({ path, cwd: own.cwd, executable })) ?? null;
+      const isThere = missing === null ? null : !missing.includes("file");
+      return json(200, { kind: "resume", own: { ...shown, isThere, missing }, here, handOff, ...losses });
     },
   }),
   route({

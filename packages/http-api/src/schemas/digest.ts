@@ -25,6 +25,9 @@ export const digestSchema: z.ZodObject = z
       .describe("what people said on the way to the head"),
     errors: z.array(seq).describe("failed results of tools, commands and replies on the way to the head"),
     shortened: z.array(seq).describe("records of calls whose request was shortened"),
+    marks: z
+      .array(seq)
+      .describe("records of type `custom` that a transcript shows: redactions, and edits of earlier messages"),
     branches: z
       .array(z.looseObject({ seq, records: z.int().min(1) }))
       .describe("the first record of each branch beside the way to the head, and how many records it has"),

@@ -29,6 +29,8 @@ export async function followSession(options: FollowOptions): Promise<void> {
       if (signal.aborted) return;
       // Some stores keep no text of running replies.
       if (error instanceof ApiError && error.code === "CAPABILITY_UNSUPPORTED") hasPartials = false;
+      // A token that ran out does not become valid again, and a server counts the attempts with one.
+      else if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return onLost();
       else if (!(error instanceof ApiError) && !isAbort(error) && !isBroken(error)) throw error;
     }
     if (signal.aborted) return;

@@ -4,6 +4,7 @@ import type { SessionJson } from "../../json.ts";
 import type { SessionPlace } from "../../router.ts";
 import { errorOf, type Loaded } from "../../use-load.ts";
 import { placeQuery, sessionPath } from "../session-outline.ts";
+import type { StreamEvent } from "./event-reader.ts";
 import { followSession } from "./follow-session.ts";
 import { PartialKeeper, type PartialReply } from "./partial-reply.ts";
 
@@ -12,6 +13,8 @@ export interface FollowedSession {
   readonly reply: PartialReply | null;
   /** Is the time of the last word of the server while it is away; null while it answers. */
   readonly staleSinceMs: number | null;
+  /** Counts the redactions since the page follows the session. What was loaded before one must be forgotten. */
+  readonly erasures: number;
   readonly reload: () => void;
 }
 
@@ -22,6 +25,7 @@ export function useSession(place: SessionPlace): FollowedSession {
   const [loaded, setLoaded] = useState<Loaded<SessionJson>>({ state: "loading" });
   const [reply, setReply] = useState<PartialReply | null>(null);
   const [staleSinceMs, setStale] = useState<number | null>(null);
+  const [erasures, setErasures] = useState(0);
   const [turn, setTurn] = useState(0);
   const isVisible = useVisible();
   useEffect(() => setLoaded({ state: "loading" }), [place.key, place.agent, place.archive, turn]);
@@ -39,6 +43,7 @@ export function useSession(place: SessionPlace): FollowedSession {
         heardMs = Date.now();
         setStale(null);
         if (keeper.take(event)) setReply(keeper.reply);
+        if (isErasure(event)) setErasures((times) => times + 1);
         if (event.name !== "ping" && event.name !== "partial") head.load();
       },
       onLost: () => {
@@ -51,7 +56,12 @@ export function useSession(place: SessionPlace): FollowedSession {
       setReply(null);
     };
   }, [place.key, place.agent, place.archive, turn, isVisible]);
-  return { loaded, reply, staleSinceMs, reload: () => setTurn((at) => at + 1) };
+  return { loaded, reply, staleSinceMs, erasures, reload: () => setTurn((at) => at + 1) };
+}
+
+/** A redaction ends with a note that names the redacted records. In the text of a message these quotes are escaped. */
+function isErasure({ name, data }: StreamEvent): boolean {
+  return name === "record" && data.includes('"kind":"summary-outdated"');
 }
 
 /** A hidden page follows nothing: a browser has six connections to a server for all its pages. */

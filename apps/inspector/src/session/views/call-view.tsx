@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { getJson } from "../../api.ts";
 import { count, counted, durationOf, momentOf, sizeOf } from "../../format.ts";
-import type { CallJson, CallRequestJson, ListJson, PlaceJson } from "../../json.ts";
+import type { CallJson, CallRequestJson, ListJson } from "../../json.ts";
 import { sessionHref, type SessionPlace } from "../../router.ts";
 import { CopyAs } from "../../ui/copy-button.tsx";
 import { FailedState, LoadingRows } from "../../ui/states.tsx";
@@ -9,7 +9,7 @@ import { shown } from "../../ui/text.ts";
 import { useLoad } from "../../use-load.ts";
 import { placeQuery, sessionPath } from "../session-outline.ts";
 import { curlOf } from "./call-curl.ts";
-import { textOfMessage } from "./message-text.ts";
+import { SentMessage } from "./sent-message.tsx";
 import { TokenParts } from "./token-parts.tsx";
 import { timeText, tokensText } from "./calls-view.tsx";
 
@@ -66,7 +66,7 @@ export function CallView({ place, callId }: CallProps): JSX.Element {
       </dl>
       <ol class="sent">
         {request.messages.map((message, index) => (
-          <Sent key={index} message={message} places={request.places[index] ?? []} place={place} />
+          <SentMessage key={index} message={message} places={request.places[index] ?? []} place={place} />
         ))}
       </ol>
     </div>
@@ -140,36 +140,5 @@ function Prefix({ name, text, hash }: PrefixProps): JSX.Element {
         )}
       </dd>
     </div>
-  );
-}
-
-interface SentProps {
-  readonly message: Readonly<Record<string, unknown>>;
-  readonly places: readonly PlaceJson[];
-  readonly place: SessionPlace;
-}
-
-function Sent({ message, places, place }: SentProps): JSX.Element {
-  const text = textOfMessage(message);
-  const [first = ""] = text.split("\n", 1);
-  return (
-    <li>
-      <details>
-        <summary>
-          <b>{shown(String(message["role"] ?? "message"))}</b>
-          <span class="row-detail">{shown(first.slice(0, 160))}</span>
-          <span class="soft">{sizeOf(text.length)}</span>
-        </summary>
-        <pre>{shown(text)}</pre>
-      </details>
-      <p class="places">
-        {places.map(({ seq, reason, rule }, index) => (
-          <span key={index} class="soft place">
-            {seq === null ? null : <a href={sessionHref(place, { at: seq })}>#{seq}</a>} {shown(reason)}
-            {rule == null ? "" : ` (${shown(rule)})`}
-          </span>
-        ))}
-      </p>
-    </li>
   );
 }

@@ -5,8 +5,10 @@ import type { ContextJson, SessionJson } from "../../json.ts";
 import { sessionHref, type SessionPlace } from "../../router.ts";
 import { EmptyState, FailedState, LoadingRows } from "../../ui/states.tsx";
 import { shown } from "../../ui/text.ts";
+import { useMore } from "../../ui/use-more.tsx";
 import { useLoad } from "../../use-load.ts";
 import { placeQuery, sessionPath } from "../session-outline.ts";
+import { SentMessage } from "./sent-message.tsx";
 import { TokenParts } from "./token-parts.tsx";
 
 interface ContextProps {
@@ -16,8 +18,11 @@ interface ContextProps {
 
 /** Shows what the next request holds, by its parts. The numbers are those of `throughline context`. */
 export function ContextView({ session, place }: ContextProps): JSX.Element {
-  const { loaded, reload } = useLoad<ContextJson>(`context ${session.head.lastSeq}`, (signal) =>
-    getJson(sessionPath(place, "/context"), placeQuery(place), signal),
+  const { loaded, reload } = useLoad<ContextJson>(
+    `context ${session.head.lastSeq}`,
+    (signal) => getJson(sessionPath(place, "/context"), placeQuery(place), signal),
+    // A new record must not close what the reader has opened.
+    { keeps: true },
   );
   if (loaded.state === "loading") return <LoadingRows />;
   if (loaded.state === "failed") return <FailedState error={loaded.error} reload={reload} />;
@@ -54,35 +59,97 @@ export function ContextView({ session, place }: ContextProps): JSX.Element {
         {compactsAtTokens === null ? "" : ` · compacts at ${count(compactsAtTokens)}`}
       </p>
       <TokenParts parts={parts} whole={gauge.windowTokens ?? gauge.tokens} />
-      <Omitted context={loaded.value} place={place} />
+      <div class="context-lists">
+        <LeftOut context={loaded.value} place={place} />
+        <Messages messages={messages} place={place} />
+      </div>
     </div>
   );
 }
 
-interface OmittedProps {
+interface ListProps {
   readonly context: ContextJson;
   readonly place: SessionPlace;
 }
 
-/** Lists the records that the next request does not hold, and why. */
-function Omitted({ context: { messages, omitted, repairs }, place }: OmittedProps): JSX.Element {
+const reasons: Readonly<Record<string, string>> = {
+  summarized: "In a summary",
+  reset: "Before a reset",
+  edited: "Taken out by an edit",
+  excluded: "Kept from models by its writer",
+  invalid: "Unreadable",
+  "other-branch": "On another branch",
+  window: "Over the window",
+};
+
+/** Lists the records that the next request does not hold, by the reason. */
+function LeftOut({ context: { omitted, repairs }, place }: ListProps): JSX.Element {
+  const names = [...new Set(omitted.map(({ reason }) => reason))];
+  return (
+    <section>
+      <h2>Left out</h2>
+      {omitted.length === 0 ? <p class="soft">Every record of the conversation is in it.</p> : null}
+      {names.map((name) => (
+        <Reason key={name} name={name} ranges={omitted.filter(({ reason }) => reason === name)} place={place} />
+      ))}
+      {repairs.length === 0 ? null : (
+        <p class="soft">{counted(repairs.length, "repair")} made the messages valid for the provider.</p>
+      )}
+    </section>
+  );
+}
+
+interface ReasonProps {
+  readonly name: string;
+  readonly ranges: ContextJson["omitted"];
+  readonly place: SessionPlace;
+}
+
+function Reason({ name, ranges, place }: ReasonProps): JSX.Element {
+  const { shown: most, button } = useMore(ranges.length, "places", 50);
   return (
     <>
-      <h2>{counted(messages.length, "message")}</h2>
-      {omitted.length === 0 ? <p class="soft">Every record of the conversation is in it.</p> : null}
-      <ul class="plain-list">
-        {omitted.map(({ fromSeq, toSeq, reason }) => (
+      <h3>{reasons[name] ?? shown(name)}</h3>
+      <ul class="plain-list ranges">
+        {ranges.slice(0, most).map(({ fromSeq, toSeq }) => (
           <li key={fromSeq}>
             <a href={sessionHref(place, { at: fromSeq })}>
-              #{fromSeq} to #{toSeq}
-            </a>{" "}
-            left out: {shown(reason)}
+              #{fromSeq}
+              {fromSeq === toSeq ? "" : ` to #${toSeq}`}
+            </a>
           </li>
         ))}
-        {repairs.length > 0 ? (
-          <li>{counted(repairs.length, "repair")} made the messages valid for the provider</li>
-        ) : null}
       </ul>
+      {button}
     </>
   );
+}
+
+type MessagesProps = Pick<ContextJson, "messages"> & { readonly place: SessionPlace };
+
+/** Lists the messages of the next request, the newest last. Of many messages it shows the newest first. */
+function Messages({ messages, place }: MessagesProps): JSX.Element {
+  const { shown: most, button } = useMore(messages.length, "earlier messages", 100);
+  return (
+    <section>
+      <h2>{counted(messages.length, "message")}</h2>
+      {button}
+      <ol class="sent">
+        {messages.slice(messages.length - most).map((message, index) => (
+          <SentMessage
+            key={`${message.seq} ${index}`}
+            message={message}
+            places={[{ recordId: null, seq: message.seq, reason: placeOf(message.role) }]}
+            place={place}
+          />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+/** Says of which kind the record of a message is, where it is no message itself. */
+function placeOf(role: unknown): string {
+  if (role === "compactionSummary") return "summary";
+  return role === "redacted" ? "redacted" : "kept";
 }

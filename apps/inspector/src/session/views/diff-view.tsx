@@ -47,18 +47,23 @@ export function DiffView({ session, place, query }: DiffProps): JSX.Element {
       </EmptyState>
     );
   const parts = compareMessages(before[1].messages, after[1].messages);
+  const areToolsChanged = before[1].toolsHash !== after[1].toolsHash;
+  const isSystemChanged = before[1].systemHash !== after[1].systemHash;
+  // Providers read the tools and the system prompt before the messages.
+  const isPrefixChanged = areToolsChanged || isSystemChanged;
+  const first = isPrefixChanged ? -1 : parts.findIndex(({ sign }) => sign !== "=");
   return (
     <div class="view-page call">
       <h2>
         <CallLink call={before[0]} place={place} /> to <CallLink call={after[0]} place={place} />
       </h2>
       <ul class="plain-list">
-        <Prefix name="System prompt" before={before[1].systemHash} after={after[1].systemHash} />
-        <Prefix name="Tools" before={before[1].toolsHash} after={after[1].toolsHash} />
+        <Prefix name="Tools" isChanged={areToolsChanged} isFirst={areToolsChanged} />
+        <Prefix name="System prompt" isChanged={isSystemChanged} isFirst={isSystemChanged && !areToolsChanged} />
       </ul>
       <ol class="compared">
         {parts.map((part, index) => (
-          <Part key={index} part={part} isFirst={index === parts.findIndex(({ sign }) => sign !== "=")} />
+          <Part key={index} part={part} isFirst={index === first} />
         ))}
       </ol>
     </div>
@@ -81,16 +86,21 @@ function CallLink({ call, place }: { readonly call: CallJson; readonly place: Se
 
 interface PrefixProps {
   readonly name: string;
-  readonly before: string | null;
-  readonly after: string | null;
+  readonly isChanged: boolean;
+  /** Is true for the first difference of the two calls. */
+  readonly isFirst: boolean;
 }
 
-function Prefix({ name, before, after }: PrefixProps): JSX.Element {
+function Prefix({ name, isChanged, isFirst }: PrefixProps): JSX.Element {
   return (
     <li>
-      {name}: {before === after ? "the same" : <b class="warning-text">changed</b>}
+      {name}: {isChanged ? <b class="warning-text">changed</b> : "the same"} {isFirst ? <CacheBreak /> : null}
     </li>
   );
+}
+
+function CacheBreak(): JSX.Element {
+  return <span class="badge warning">cache breaks here</span>;
 }
 
 const mostCharacters = 200_000;
@@ -103,8 +113,7 @@ function Part({ part, isFirst }: { readonly part: ComparedPart; readonly isFirst
   return (
     <li class={`compared-part of-${name.replace(" ", "-")}`}>
       <p>
-        <code>{sign}</code> {range}: {name}
-        {isFirst && sign !== "+" ? <span class="badge warning">cache breaks here</span> : null}
+        <code>{sign}</code> {range}: {name} {isFirst && sign !== "+" ? <CacheBreak /> : null}
       </p>
       {sign === "=" ? null : <Texts before={before} after={after} />}
     </li>

@@ -1,6 +1,6 @@
 /** Returns what a message of any provider's shape says: its texts as they are, everything else as JSON. */
 export function textOfMessage(message: Readonly<Record<string, unknown>>): string {
-  const content = message["content"] ?? message["parts"];
+  const content = message["content"] ?? message["parts"] ?? message["summary"];
   if (typeof content === "string") return content;
   if (!Array.isArray(content)) return JSON.stringify(message, null, 1);
   return content.map(textOfBlock).join("\n");

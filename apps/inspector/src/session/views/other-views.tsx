@@ -22,7 +22,7 @@ export function Page({ session, route: { view, place, query } }: ViewProps): JSX
     case "files":
       return <FilesView place={place} query={query} />;
     case "usage":
-      return <UsageView place={place} />;
+      return <UsageView session={session} place={place} />;
     case "context":
       return <ContextView session={session} place={place} />;
     case "calls": {

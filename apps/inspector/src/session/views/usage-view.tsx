@@ -1,22 +1,33 @@
 import type { JSX } from "preact";
 import { getJson } from "../../api.ts";
 import { count, durationOf, momentOf } from "../../format.ts";
-import type { SessionUsageJson } from "../../json.ts";
+import type { SessionJson, SessionUsageJson } from "../../json.ts";
 import { sessionHref, type SessionPlace } from "../../router.ts";
 import { EmptyState, FailedState, LoadingRows } from "../../ui/states.tsx";
 import { shown } from "../../ui/text.ts";
-import { costText, UsageTotals } from "../../usage/usage-totals.tsx";
+import { costText } from "../../usage/cost-text.ts";
+import { UsageTotals } from "../../usage/usage-totals.tsx";
+import { FillCurve } from "./fill-curve.tsx";
+import { useMore } from "../../ui/use-more.tsx";
 import { useLoad } from "../../use-load.ts";
 import { placeQuery, sessionPath } from "../session-outline.ts";
 
+interface UsageProps {
+  readonly session: SessionJson;
+  readonly place: SessionPlace;
+}
+
 /** Shows tokens and cost of a session, prompt by prompt. */
-export function UsageView({ place }: { readonly place: SessionPlace }): JSX.Element {
-  const { loaded, reload } = useLoad<SessionUsageJson>("usage", (signal) =>
-    getJson(sessionPath(place, "/usage"), placeQuery(place), signal),
+export function UsageView({ session, place }: UsageProps): JSX.Element {
+  const { loaded, reload } = useLoad<SessionUsageJson>(
+    `usage ${session.head.lastSeq}`,
+    (signal) => getJson(sessionPath(place, "/usage"), placeQuery(place), signal),
+    { keeps: true },
   );
   if (loaded.state === "loading") return <LoadingRows />;
   if (loaded.state === "failed") return <FailedState error={loaded.error} reload={reload} />;
   const { turns, total, hasUsage, pricesAsOf } = loaded.value;
+  const fills = turns.flatMap(({ fillTokens }) => (fillTokens === null ? [] : [fillTokens]));
   if (!hasUsage)
     return (
       <EmptyState title="No usage is recorded">
@@ -26,6 +37,21 @@ export function UsageView({ place }: { readonly place: SessionPlace }): JSX.Elem
   return (
     <div class="view-page">
       <UsageTotals total={total} pricesAsOf={pricesAsOf} />
+      <FillCurve fills={fills} windowTokens={session.windowTokens} />
+      <Turns turns={turns} place={place} />
+    </div>
+  );
+}
+
+interface TurnsProps {
+  readonly turns: SessionUsageJson["turns"];
+  readonly place: SessionPlace;
+}
+
+function Turns({ turns, place }: TurnsProps): JSX.Element {
+  const { shown: most, button } = useMore(turns.length, "prompts");
+  return (
+    <>
       <div class="wide-table" tabIndex={0} role="region" aria-label="Usage by prompt">
         <table>
           <thead>
@@ -42,7 +68,7 @@ export function UsageView({ place }: { readonly place: SessionPlace }): JSX.Elem
             </tr>
           </thead>
           <tbody>
-            {turns.map((turn, index) => (
+            {turns.slice(0, most).map((turn, index) => (
               <tr key={turn.seq ?? -index}>
                 <td>
                   {turn.seq === null ? (
@@ -67,6 +93,7 @@ export function UsageView({ place }: { readonly place: SessionPlace }): JSX.Elem
           </tbody>
         </table>
       </div>
-    </div>
+      {button}
+    </>
   );
 }
