@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -48,6 +48,12 @@ describe("the size of the page", () => {
     expect(sum(all, (name) => /^color-code-.*\.js$/.test(name))).toBeLessThan(24_000);
     expect(sum(all, (name) => name.endsWith(".css"))).toBeLessThan(8000);
     expect(sum(all, (name) => name.endsWith(".js"))).toBeLessThan(110_000);
+  });
+
+  it("adds at most 0.8 MB to the installed package", async () => {
+    const folder = await builtPage();
+    const bytes = readdirSync(folder).reduce((total, name) => total + statSync(join(folder, name)).size, 0);
+    expect(bytes).toBeLessThan(800_000);
   });
 });
 

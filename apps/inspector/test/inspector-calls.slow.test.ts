@@ -9,7 +9,7 @@ import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createProviderSimulator } from "../../../packages/testing/src/index.ts";
 import type { CallJson } from "../src/json.ts";
-import { chromiumPath, launch, openPage, skipReason, writeCalls, writeSession } from "./browser.ts";
+import { chromiumPath, launch, openPage, prompt, reply, skipReason, writeCalls, writeSession } from "./browser.ts";
 import { fullKey, writeFullSession } from "./full-session.ts";
 
 const isReply = ({ message }: { readonly [field: string]: unknown }): boolean =>
@@ -89,6 +89,53 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
       promptOf(0),
     ]);
     expect([await breakOf(4), calls[4]?.actual?.cacheRead]).toEqual(["System prompt: changed cache breaks here", 0]);
+    expect(opened.reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
+    await opened.close();
+  });
+
+  it("lists what the next request holds and leaves out, and cuts what a browser could not lay out", async () => {
+    const long = "The boats swing round to face the sea. ".repeat(8000);
+    const opened = await openPage(browser, (store) =>
+      writeSession(store, "agent:main:long", {}, [
+        prompt("Read the tides"),
+        reply([{ type: "text", text: "They are high." }], { usage: { input: 900, output: 30, cacheRead: 0 } }),
+        { ...prompt("And the fog?"), id: "kept" },
+        {
+          type: "compaction",
+          summary: "The tides are high.",
+          firstKeptEntryId: "kept",
+          tokensBefore: 900,
+          tokensAfter: 90,
+        },
+        prompt(long),
+        reply([{ type: "toolCall", id: "w1", name: "write", arguments: { path: "/sea.txt", content: long } }], {
+          usage: { input: 90_000, output: 40_000, cacheRead: 0 },
+        }),
+      ]),
+    );
+    const { page } = opened;
+    await opened.go(`${address("agent:main:long")}?v=context`);
+    const lists = page.locator(".context-lists > section");
+    await lists.nth(1).locator("li").nth(3).waitFor();
+    expect(await lists.nth(0).innerText()).toMatch(/Left out\s+In a summary\s+#1 to #2/);
+    expect(await lists.nth(1).locator("summary b").allInnerTexts()).toEqual([
+      "compactionSummary",
+      "user",
+      "user",
+      "assistant",
+    ]);
+    const large = lists.nth(1).locator("li").nth(2);
+    expect(await large.locator("pre").count()).toBe(0);
+    await large.locator("summary b").click();
+    await large.locator("pre").waitFor();
+    expect((await large.locator("pre").innerText()).length).toBeLessThan(100_001);
+    expect(await large.innerText()).toContain("more are not shown here");
+    await opened.go(`${address("agent:main:long")}?v=files&path=${encodeURIComponent("/sea.txt")}`);
+    await page.getByText("more in this line").waitFor();
+    expect((await page.locator(".files-changes").innerText()).length).toBeLessThan(4000);
+    await opened.go(`${address("agent:main:long")}?v=usage`);
+    const curve = page.getByRole("img", { name: /^Context after each prompt: at most 130,000, at last 130,000/ });
+    await curve.waitFor();
     expect(opened.reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
     await opened.close();
   });

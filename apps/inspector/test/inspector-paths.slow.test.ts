@@ -114,6 +114,9 @@ describe.skipIf(chromiumPath === undefined)(`the paths through the page${skipRea
     const address = `${page.url()}?at=7`;
     await page.goto(address);
     await page.locator('article.target[data-seq="7"]').waitFor();
+    await page.goto(`${page.url().split("?")[0]}?at=999`);
+    await page.getByText("There is no record 999. This session ends with record 10.").waitFor();
+    await page.locator('article[data-seq="10"]').waitFor();
     const fresh = await opened.context.newPage();
     await fresh.goto(address);
     await fresh.getByText("throughline ui").waitFor();

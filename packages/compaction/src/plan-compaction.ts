@@ -114,7 +114,7 @@ export interface NothingToCompact {
   readonly reason: NothingReason;
   /** Counts the messages of the context, without a summary at its start. */
   readonly messages: number;
-  /** Counts the tokens of the messages of the context. */
+  /** Counts the tokens of the request: those that the caller knows, else those of the messages. */
   readonly tokens: number;
 }
 
@@ -139,13 +139,13 @@ export function* planSteps(input: CompactionInput): Steps<CompactionPlan | Nothi
   const { messages, headId } = context;
   const first = messages[0]?.role === "compactionSummary" ? 1 : 0;
   const messageTokens = sum(tokens);
+  const tokensBefore = sizeOfRequest(input.totalTokens, messageTokens);
   const nothing = (reason: NothingReason): NothingToCompact => {
-    return { kind: "nothing", reason, messages: messages.length - first, tokens: messageTokens };
+    return { kind: "nothing", reason, messages: messages.length - first, tokens: tokensBefore };
   };
   if (headId === null || messages.length - first < (input.refuseShort === false ? 2 : shortConversation + 1)) {
     return nothing("too-few-messages");
   }
-  const tokensBefore = sizeOfRequest(input.totalTokens, messageTokens);
   const prefixTokens = Math.max(0, tokensBefore - messageTokens);
   const share = messageTokens === 0 ? 1 : Math.min(1, tokensBefore / messageTokens);
   const cut = yield* findCut(input, messages, tokens, first, { prefixTokens, share });

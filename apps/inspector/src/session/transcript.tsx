@@ -82,6 +82,11 @@ function TranscriptPane(props: TranscriptProps & { readonly state: OutlineState 
       axis={<Axis {...{ session, chapters, chapter, outline, reading, jump }} />}
       strip={<Strip outline={outline} version={version} digest={chapters.digest} reading={reading} onJump={jump} />}
     >
+      {asked === null || !isKnown || asked <= outline.lastSeq ? null : (
+        <p class="absent" role="status">
+          There is no record {asked}. This session ends with record {outline.lastSeq}.
+        </p>
+      )}
       {chunks.failed === null ? null : <FailedState error={chunks.failed} reload={() => chunks.retry()} />}
       <TranscriptList
         key={at}

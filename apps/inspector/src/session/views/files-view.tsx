@@ -3,7 +3,7 @@ import { diffBlock, diffLines } from "@throughline/transcript-view/internal";
 import type { ComponentChildren, JSX } from "preact";
 import { getJson } from "../../api.ts";
 import { CodeLanguage, languageOfPath } from "../../code/code-block.tsx";
-import { count, counted } from "../../format.ts";
+import { count, counted, sizeOf } from "../../format.ts";
 import type { ChangedFileJson, FileChangeJson, ListJson } from "../../json.ts";
 import { pageHref, sessionHref, type SessionPlace } from "../../router.ts";
 import { EmptyState, FailedState, LoadingRows } from "../../ui/states.tsx";
@@ -122,10 +122,18 @@ function Changes({ place, path }: { readonly place: SessionPlace; readonly path:
   );
 }
 
+const mostOfLine = 2000;
+
+/** A file without line ends is one line of megabytes, which a browser lays out for seconds. */
+function cutLine(line: string): string {
+  const rest = line.length - mostOfLine;
+  return rest <= 0 ? line : `${line.slice(0, mostOfLine)} … ${sizeOf(rest)} more in this line`;
+}
+
 function diffOf({ before, after, patch, what }: FileChangeJson): ComponentChildren {
   if (patch === null && before === null && after === null)
     return <p class="soft">The log does not say what changed.</p>;
   const edits = patch === null ? [{ before: before ?? "", after: after ?? "" }] : [];
   const lines = runSteps(diffLines({ edits, patch, isWhole: what === "write" }));
-  return viewNodes([runSteps(diffBlock(lines))]);
+  return viewNodes([runSteps(diffBlock(lines.map(cutLine)))]);
 }

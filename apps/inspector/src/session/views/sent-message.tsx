@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { sizeOf } from "../../format.ts";
 import type { PlaceJson } from "../../json.ts";
 import { sessionHref, type SessionPlace } from "../../router.ts";
@@ -11,8 +12,12 @@ interface SentProps {
   readonly place: SessionPlace;
 }
 
+/** A larger text is read in the transcript, which loads it in parts. */
+const mostCharacters = 100_000;
+
 /** Shows a message of a request as one line that opens, with links to the records that it was made from. */
 export function SentMessage({ message, places, place }: SentProps): JSX.Element {
+  const [isOpen, setOpen] = useState(false);
   const text = textOfMessage(message);
   const start = text.slice(0, 400).replaceAll(/\s+/g, " ");
   const [first] = places;
@@ -21,13 +26,16 @@ export function SentMessage({ message, places, place }: SentProps): JSX.Element 
     <li>
       {isPlain && first.seq !== null ? <a href={sessionHref(place, { at: first.seq })}>#{first.seq}</a> : <span />}
       <div>
-        <details>
+        <details onToggle={(event) => setOpen(event.currentTarget.open)}>
           <summary>
             <b>{shown(String(message["role"] ?? "message"))}</b>
             <span class="row-detail">{shown(start.slice(0, 160))}</span>
             <span class="soft">{sizeOf(text.length)}</span>
           </summary>
-          <pre>{shown(text)}</pre>
+          {isOpen ? <pre>{shown(text.slice(0, mostCharacters))}</pre> : null}
+          {text.length > mostCharacters ? (
+            <p class="soft">{sizeOf(text.length - mostCharacters)} more are not shown here</p>
+          ) : null}
         </details>
         {isPlain ? null : <Places places={places} place={place} />}
       </div>
