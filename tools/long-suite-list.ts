@@ -210,6 +210,7 @@ export const longSuites: readonly LongSuite[] = [
     project: "packages/session",
     full: files([
       "failed-flushes.slow",
+      "fifty-gauges.slow",
       "kill-steps.slow",
       "killed-streams.slow",
       "large-answers",
@@ -335,9 +336,9 @@ export const longSuites: readonly LongSuite[] = [
     ]),
     quick: ["test/kill-append.slow.test.ts"],
   }),
-  tests("tests-inspector", "the page over a session of 1,000,000 records: elements, heap, links", {
+  tests("tests-inspector", "the page over a session of 1,000,000 records: elements, heap, links; `j` held for 60 s", {
     project: "apps/inspector",
-    full: files(["inspector-agents.slow", "inspector-budget.slow"]),
+    full: files(["inspector-agents.slow", "inspector-budget.slow", "inspector-installed.slow"]),
     quick: files(["inspector-budget.slow"]),
   }),
   ...["own-loop-anthropic", "own-loop-openai"].map((name) =>

@@ -130,7 +130,7 @@ describe("a digest", () => {
       data,
     });
     const redacted = redactionTombstone(
-      { type: "message", id: "r1", parentId: null },
+      { type: "message", id: "r1", parentId: null, timestamp: "2026-01-01T00:00:00.000Z" },
       { reason: "r", redactedAtMs: 1, bytes: 9, side: false },
     );
     const records = stored([

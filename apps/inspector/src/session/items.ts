@@ -26,7 +26,7 @@ export interface Segment {
 
 export interface ItemOptions {
   readonly hasSide: boolean;
-  /** Holds the records that only the digest tells from others: redactions and edits. */
+  /** Holds the redactions and edits. The outline has only the type of a record, and the digest names these. */
   readonly marks: ReadonlySet<number>;
 }
 

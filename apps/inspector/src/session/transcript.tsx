@@ -82,11 +82,7 @@ function TranscriptPane(props: TranscriptProps & { readonly state: OutlineState 
       axis={<Axis {...{ session, chapters, chapter, outline, reading, jump }} />}
       strip={<Strip outline={outline} version={version} digest={chapters.digest} reading={reading} onJump={jump} />}
     >
-      {asked === null || !isKnown || asked <= outline.lastSeq ? null : (
-        <p class="absent" role="status">
-          There is no record {asked}. This session ends with record {outline.lastSeq}.
-        </p>
-      )}
+      <Absent seq={isKnown ? asked : null} lastSeq={outline.lastSeq} />
       {chunks.failed === null ? null : <FailedState error={chunks.failed} reload={() => chunks.retry()} />}
       <TranscriptList
         key={at}
@@ -105,6 +101,16 @@ function TranscriptPane(props: TranscriptProps & { readonly state: OutlineState 
         onTop={(seq) => reading.move(seq)}
       />
     </Reader>
+  );
+}
+
+/** Says that a link names a record behind the end. The list shows the end. */
+function Absent({ seq, lastSeq }: { readonly seq: number | null; readonly lastSeq: number }): JSX.Element | null {
+  if (seq === null || seq <= lastSeq) return null;
+  return (
+    <p class="absent" role="status">
+      There is no record {seq}. This session ends with record {lastSeq}.
+    </p>
   );
 }
 

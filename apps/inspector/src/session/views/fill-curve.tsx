@@ -3,7 +3,7 @@ import { count } from "../../format.ts";
 import { type Tones, useCanvas } from "../map/use-canvas.ts";
 
 interface FillProps {
-  /** Holds the tokens of the context after each prompt, without the prompts of which none are known. */
+  /** Holds the tokens of the context after each prompt. A prompt without a known number is left out. */
   readonly fills: readonly number[];
   readonly windowTokens: number | null;
 }
