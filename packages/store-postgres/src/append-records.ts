@@ -132,7 +132,7 @@ async function callAppend(
   signal: AbortSignal | undefined,
 ): Promise<DatabaseRow | undefined> {
   try {
-    const [row] = await context.pool.run(context.found.appendSql, values, { isFrequent: true, signal });
+    const [row] = await context.pool.run(context.found.appendSql, values, { isFrequent: true, signal, agent: ref });
     const answer = row?.["answer"];
     return typeof answer === "string" ? readAnswer(answer) : undefined;
   } catch (error) {

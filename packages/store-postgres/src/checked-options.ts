@@ -3,8 +3,11 @@ import {
   type OptionKind,
   optionKinds,
   type OptionTable,
+  refused,
   storeFactoryKinds,
 } from "@throughline/core/internal";
+import type { LayoutName } from "./layout.ts";
+import { parsePostgresUrl } from "./postgres-url.ts";
 import type { PostgresStoreOptions } from "./store-options.ts";
 
 const defaults = {
@@ -86,4 +89,25 @@ export function checkedOptions(options: PostgresStoreOptions): CheckedOptions {
     maxWaiting,
     partitions,
   };
+}
+
+export function schemaOf({ schema, url, pool }: PostgresStoreOptions): string {
+  const named = url === undefined || pool !== undefined ? null : parsePostgresUrl(url).schema;
+  return schema ?? named ?? "throughline";
+}
+
+export function layoutOf({ layout, url, pool }: PostgresStoreOptions): LayoutName | undefined {
+  const named = url === undefined || pool !== undefined ? null : parsePostgresUrl(url).layout;
+  return layout ?? named ?? undefined;
+}
+
+export function quoteSchema(name: string): string {
+  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return `"${name}"`;
+  throw refused("CONFIG_INVALID", "The name of a schema is small letters, digits and '_', at most 63.", {
+    schema: name,
+  });
+}
+
+export function maxConnectionsOf({ pool, maxConnections }: CheckedOptions): number {
+  return pool === undefined ? maxConnections : (pool.options?.max ?? 10);
 }

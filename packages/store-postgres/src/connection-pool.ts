@@ -3,9 +3,22 @@ import type { Clock, RandomSource } from "@throughline/core";
 import type { WriteOutcome } from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { abortedBefore, refused } from "@throughline/core/internal";
-import { connectError, isAnswer, isPassing, isUnsent, nativeCode, storeError } from "./postgres-errors.ts";
+import type { TenantAgent } from "./layout.ts";
+import { type NodeShares, sharing } from "./node-shares.ts";
+import {
+  connectError,
+  isAnswer,
+  isLostName,
+  isPassing,
+  isPoolEnded,
+  isQueueTimeout,
+  isUnsent,
+  isVictim,
+  storeError,
+} from "./postgres-errors.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import { beginning, ownNamesOnly } from "./statement-settings.ts";
+import { asError, waitWithin } from "./wait-within.ts";
 
 /** Describes a lent connection: the part of the driver's client that the store uses. */
 export interface PostgresConnection {
@@ -47,9 +60,13 @@ export interface PoolOptions {
   readonly place: string;
   /** Returns statements, each with its semicolon, that run first in every transaction. @default none */
   settings?(): string;
+  /** Limits what works for one node of Citus. @default no limit */
+  readonly shares?: NodeShares;
 }
 
 export interface RunOptions {
+  /** Owns the rows that are asked for. Without it the operation counts as one that asks all nodes. */
+  readonly agent?: TenantAgent | undefined;
   /** Ends the wait for a connection, and for a read also the wait for the answer. */
   readonly signal?: AbortSignal | undefined;
   /** The pool repeats a read that was cut off, within the deadline. It never repeats a write. */
@@ -112,7 +129,7 @@ export class ConnectionPool {
   async run(text: string, values: readonly unknown[], options: RunOptions = {}): Promise<readonly DatabaseRow[]> {
     const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
     for (let attempt = 0; ; attempt++) {
-      const connection = await this.#borrow(deadlineMs, options.signal);
+      const connection = await this.#borrow(deadlineMs, options);
       const isNamed = this.#isPreparing && options.isFrequent === true;
       try {
         const signal = options.isRead === true ? options.signal : undefined;
@@ -139,21 +156,26 @@ export class ConnectionPool {
 
   /**
    * Runs several statements in one transaction on one connection. `work` must do nothing but run statements, because
-   * the pool repeats it within the deadline when the server undid it in favor of another transaction.
+   * the pool repeats it within the deadline when the server undid it in favor of another transaction. The agent owns
+   * the rows, if they belong to one.
    */
-  async transaction<Result>(work: (run: RunStatement) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(work: (run: RunStatement) => Promise<Result>, agent?: TenantAgent): Promise<Result> {
     const deadlineMs = this.#options.clock.nowMs() + this.#options.timeoutMs;
     for (let attempt = 0; ; attempt++) {
       try {
-        return await this.#transactOnce(work, deadlineMs);
+        return await this.#transactOnce(work, deadlineMs, agent);
       } catch (error) {
         if (!isVictim((error as Error).cause) || !(await this.#rest(attempt, deadlineMs, undefined))) throw error;
       }
     }
   }
 
-  async #transactOnce<Result>(work: (run: RunStatement) => Promise<Result>, deadlineMs: number): Promise<Result> {
-    const connection = await this.#borrow(deadlineMs, undefined);
+  async #transactOnce<Result>(
+    work: (run: RunStatement) => Promise<Result>,
+    deadlineMs: number,
+    agent: TenantAgent | undefined,
+  ): Promise<Result> {
+    const connection = await this.#borrow(deadlineMs, { agent });
     let step: "work" | "commit" = "work";
     try {
       const run: RunStatement = (text, values = []) => this.#send(connection, text, values, { deadlineMs });
@@ -183,7 +205,7 @@ export class ConnectionPool {
     signal: AbortSignal | undefined,
   ): Promise<Result> {
     const deadline = (): number => this.#options.clock.nowMs() + this.#options.timeoutMs;
-    const connection = await this.#borrow(deadline(), signal);
+    const connection = await this.#borrow(deadline(), { signal });
     try {
       const run: RunStatement = (text, values = []) =>
         this.#send(connection, text, values, { deadlineMs: deadline(), signal });
@@ -201,7 +223,7 @@ export class ConnectionPool {
 
   async lend(signal: AbortSignal | undefined): Promise<LentConnection> {
     const deadline = (): number => this.#options.clock.nowMs() + this.#options.timeoutMs;
-    const connection = await this.#borrow(deadline(), signal);
+    const connection = await this.#borrow(deadline(), { signal });
     return {
       run: (text, values = []) => this.#send(connection, text, values, { deadlineMs: deadline() }),
       giveBack: (error) => giveBack(connection, error === undefined ? undefined : asError(error)),
@@ -230,7 +252,30 @@ export class ConnectionPool {
     return true;
   }
 
-  async #borrow(deadlineMs: number, signal: AbortSignal | undefined): Promise<PostgresConnection> {
+  /** Waits for a share of the agent's node first, where the rows are on several nodes. */
+  async #borrow(
+    deadlineMs: number,
+    { agent, signal }: Pick<RunOptions, "agent" | "signal">,
+  ): Promise<PostgresConnection> {
+    const { clock, timeoutMs, shares } = this.#options;
+    const node = shares?.nodeOf(agent) ?? null;
+    if (shares === undefined || node === null) return this.#connect(deadlineMs, signal);
+    const giveShareBack = await waitWithin(shares.take(node), {
+      withinMs: deadlineMs - clock.nowMs(),
+      signal,
+      ending: this.#ending.signal,
+      late: () => shares.refusal(node, timeoutMs, this.place),
+      unwanted: (giveUnused) => giveUnused(),
+    });
+    try {
+      return sharing(await this.#connect(deadlineMs, signal), giveShareBack);
+    } catch (error) {
+      giveShareBack();
+      throw error;
+    }
+  }
+
+  async #connect(deadlineMs: number, signal: AbortSignal | undefined): Promise<PostgresConnection> {
     const { maxWaiting, timeoutMs, connectTimeoutMs, clock } = this.#options;
     const connectByMs = Math.min(deadlineMs, clock.nowMs() + connectTimeoutMs);
     let refusal: ThroughlineError | null = null;
@@ -262,7 +307,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Waits for the connection, the deadline, the signal or the end. A connection that comes too late is returned. */
+  /** Waits for a connection. One that comes too late is returned. */
   #wait(
     connecting: Promise<PostgresConnection>,
     {
@@ -272,44 +317,17 @@ export class ConnectionPool {
     }: { readonly isQueued: boolean; readonly byMs: number; readonly signal?: AbortSignal | undefined },
   ): Promise<PostgresConnection> {
     const { clock, timeoutMs, connectTimeoutMs } = this.#options;
+    const { place } = this;
     const withinMs = Math.min(timeoutMs, connectTimeoutMs);
-    const ending = this.#ending.signal;
-    return new Promise((resolve, reject) => {
-      let isOver = false;
-      const end = (finish: () => void): void => {
-        isOver = true;
-        clearTimeout(timer);
-        signal?.removeEventListener("abort", onAbort);
-        ending.removeEventListener("abort", onEnd);
-        finish();
-      };
-      const onAbort = (): void => end(() => reject(abortedBefore("the operation was done", signal)));
-      const onEnd = (): void => end(() => reject(refused("STORE_CLOSED", "The store handle was closed.")));
-      const onLate = (): void =>
-        end(() =>
-          reject(
-            isQueued
-              ? refused("STORE_OVERLOADED", `No connection was free within ${timeoutMs} ms.`, { timeoutMs })
-              : refused("STORE_UNREACHABLE", `${this.place} took no connection within ${withinMs} ms.`, {
-                  withinMs,
-                  place: this.place,
-                }),
-          ),
-        );
-      const timer = setTimeout(onLate, Math.max(0, byMs - clock.nowMs()));
-      signal?.addEventListener("abort", onAbort);
-      ending.addEventListener("abort", onEnd);
-      connecting.then(
-        (connection) => {
-          if (isOver) connection.release();
-          else end(() => resolve(connection));
-        },
-        (error: unknown) => {
-          if (!isOver) end(() => reject(asError(error)));
-        },
-      );
-      if (signal?.aborted === true) onAbort();
-      else if (ending.aborted) onEnd();
+    return waitWithin(connecting, {
+      withinMs: byMs - clock.nowMs(),
+      signal,
+      ending: this.#ending.signal,
+      late: () =>
+        isQueued
+          ? refused("STORE_OVERLOADED", `No connection was free within ${timeoutMs} ms.`, { timeoutMs })
+          : refused("STORE_UNREACHABLE", `${place} took no connection within ${withinMs} ms.`, { withinMs, place }),
+      unwanted: (connection) => connection.release(),
     });
   }
 
@@ -370,27 +388,4 @@ function giveBack(connection: PostgresConnection, error?: Error): void {
   connection.release(error);
   // A broken connection may emit more errors, so its listener stays.
   if (error === undefined) connection.off?.("error", unheard);
-}
-
-/** The name is missing or exists already, because the pooler does not keep names with a connection. */
-function isLostName(error: unknown): boolean {
-  return isAnswer(error) && /^(26000|42P05)$/.test(nativeCode(error));
-}
-
-/** The server undid the transaction because of a deadlock or a serialization failure. */
-function isVictim(error: unknown): boolean {
-  return isAnswer(error) && /^40(P01|001)$/.test(nativeCode(error));
-}
-
-/** The driver's pool throws this for a caller that waited in its queue. */
-function isQueueTimeout(error: unknown): boolean {
-  return error instanceof Error && error.message === "timeout exceeded when trying to connect";
-}
-
-function isPoolEnded(error: unknown): boolean {
-  return error instanceof Error && error.message === "Cannot use a pool after calling end on the pool";
-}
-
-function asError(error: unknown): Error {
-  return error instanceof Error ? error : new Error(String(error));
 }

@@ -54,7 +54,7 @@ function createBackend(context: StoreContext, ready: () => Promise<void>): FileB
 async function addChunk(context: StoreContext, upload: FileUpload, number: number, content: Uint8Array): Promise<void> {
   const { pool, schema } = context;
   const { layout } = context.found;
-  const run: RunStatement = (sql, values = []) => pool.run(sql, values);
+  const run: RunStatement = (sql, values = []) => pool.run(sql, values, { agent: upload.scope });
   if (number === 0) await beginUpload(context, run, upload);
   const added = await run(
     `INSERT INTO ${schema}.file_chunks AS c (${layout.first("tenant")}upload, number, content)
@@ -86,7 +86,7 @@ async function publish(
 ): Promise<boolean> {
   for (let attempt = 1; ; attempt++)
     try {
-      return await context.pool.transaction((run) => publishOnce(context, run, upload, file));
+      return await context.pool.transaction((run) => publishOnce(context, run, upload, file), upload.scope);
     } catch (error) {
       const { cause } = error as { readonly cause?: unknown };
       // Another upload of the same bytes was published after this one looked for them.
@@ -150,7 +150,7 @@ async function drop(context: StoreContext, { id, scope }: FileUpload): Promise<v
       [id, ...tenant],
     );
     if (upload !== undefined) await deleteUpload(placeOf(context, run), id, tenant);
-  });
+  }, scope);
 }
 
 async function findFile(
@@ -162,7 +162,7 @@ async function findFile(
     `SELECT file_id, bytes, stored_at_ms, upload FROM ${schema}.files
      WHERE namespace = $1 AND agent_id = $2 AND lower(file_id) = $3${layout.and("", "$4")}`,
     [scope.namespace, scope.agentId, id, ...layout.values(scope)],
-    { isRead: true },
+    { isRead: true, agent: scope },
   );
   if (row === undefined) return null;
   const bytes = Number(row["bytes"]);
@@ -178,7 +178,7 @@ async function findChunk(
     `SELECT c.content FROM ${schema}.files f JOIN ${schema}.file_chunks c ON c.upload = f.upload${layout.and("c", "f.tenant")}
      WHERE f.upload = $1 AND f.namespace = $2 AND f.agent_id = $3 AND f.file_id IS NOT NULL AND c.number = $4${layout.and("f", "$5")}`,
     [id, scope.namespace, scope.agentId, number, ...layout.values(scope)],
-    { isRead: true },
+    { isRead: true, agent: scope },
   );
   return row === undefined ? null : (row["content"] as Uint8Array);
 }
@@ -195,7 +195,7 @@ async function removeFile(context: StoreContext, scope: FileScope, id: string): 
     if (row === undefined) return false;
     await deleteUpload(placeOf(context, run), String(row["upload"]), tenant);
     return true;
-  });
+  }, scope);
 }
 
 /** Finds the ids of a page first, so that a page costs the same however many references there are. */
@@ -214,7 +214,7 @@ async function listFiles(
      FROM (SELECT u.file_id FROM (${ids("files")} UNION ${ids("file_references")}) u ORDER BY 1 LIMIT $4) i
      LEFT JOIN ${schema}.files f ON ${isInScope("f")} AND lower(f.file_id) = i.file_id ORDER BY 1`,
     [scope.namespace, scope.agentId, afterId, limit, ...layout.values(scope)],
-    { isRead: true },
+    { isRead: true, agent: scope },
   );
   return rows.map(listedFile);
 }

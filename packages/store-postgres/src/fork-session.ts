@@ -47,7 +47,7 @@ export async function forkSession(
         throw refused("SESSION_EXISTS", `A session holds the key ${quote(target.key)}.`, { ...target }, error);
       throw error;
     });
-  });
+  }, ref);
   context.announce(...events);
   return state;
 }
@@ -208,6 +208,7 @@ export async function sharersOf(
           `SELECT session_no, last_seq, base_nos, base_to_seqs FROM ${schema}.sessions
            WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")}`,
           [...address, ...tenant],
+          { agent: ref },
         );
   if (own === undefined) throw sessionNotFound(ref);
   // A record belongs to the first span that reaches its seq.

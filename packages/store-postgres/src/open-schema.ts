@@ -1,4 +1,4 @@
-import { ThroughlineError } from "@throughline/core";
+import { type Clock, ThroughlineError } from "@throughline/core";
 import { quote, refused } from "@throughline/core/internal";
 import { appendSql } from "./append-records.ts";
 import { assertGrants } from "./assert-grants.ts";
@@ -7,6 +7,7 @@ import { layoutNamed, type LayoutName } from "./layout.ts";
 import { assertKnown, migrateSchema, outdated, readVersion } from "./migrate-schema.ts";
 import type { MigrationPlace } from "./migration-place.ts";
 import { applyRowSecurity, readSecurity } from "./row-security.ts";
+import { ShardNodes } from "./shard-nodes.ts";
 import { schemaSteps } from "./schema.ts";
 import type { FoundSchema } from "./store-context.ts";
 
@@ -23,7 +24,10 @@ export interface OpenOptions {
  * Opens or creates the schema, and refuses a server that cannot keep the store's promises.
  * @throws {ThroughlineError} STORE_UNSUPPORTED, STORE_NOT_FOUND, STORE_FOREIGN, STORE_VERSION_UNSUPPORTED, CODEC_FAILED
  */
-export async function openSchema(place: MigrationPlace, options: OpenOptions): Promise<FoundSchema> {
+export async function openSchema(
+  place: MigrationPlace & { readonly clock: Clock },
+  options: OpenOptions,
+): Promise<FoundSchema> {
   const hasCitus = await assertServer(place);
   let { layout = "plain" } = options;
   if (options.migrate) {
@@ -55,7 +59,8 @@ export async function openSchema(place: MigrationPlace, options: OpenOptions): P
   await assertCodec(place, options.codecName);
   const kept = layoutNamed(layout);
   const isDistributed = hasCitus && (await readyDistribution(place, kept, options.migrate));
-  return { layout: kept, isDistributed, appendSql: appendSql(place.schema, kept) };
+  const nodes = isDistributed && layout === "tenant" ? await ShardNodes.read(place) : null;
+  return { layout: kept, isDistributed, nodes, appendSql: appendSql(place.schema, kept) };
 }
 
 const oldestServer = 140_000;

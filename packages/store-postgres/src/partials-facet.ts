@@ -43,6 +43,7 @@ export function createPartials(
           `DELETE FROM ${context.schema}.partials p USING ${context.schema}.sessions t
            WHERE p.session_no = t.session_no${layout.and("p", "t.tenant")} AND ${isAddressed(context, "$6")} AND p.fence <= $5`,
           [...address, fence, ...layout.values(ref)],
+          { agent: ref },
         );
       }),
   };
@@ -58,9 +59,10 @@ async function writePartial(context: StoreContext, ref: SessionRef, { partial, t
   const { schema, rows } = context;
   const { layout } = context.found;
   const coded = rows.isCoded ? rows.coder.encode(text, ownerOf(ref, partial)) : null;
-  const [row] = await context.pool.transaction((run) =>
-    run(
-      `WITH t AS (SELECT * FROM ${schema}.sessions t WHERE ${isAddressed(context, "$10")} FOR SHARE),
+  const [row] = await context.pool.transaction(
+    (run) =>
+      run(
+        `WITH t AS (SELECT * FROM ${schema}.sessions t WHERE ${isAddressed(context, "$10")} FOR SHARE),
        w AS (
          INSERT INTO ${schema}.partials (${layout.first("tenant")}session_no, fence, turn_id, content, coded)
          SELECT ${layout.first("t.tenant")}t.session_no, $5, $6, $8, $9 FROM t
@@ -70,16 +72,17 @@ async function writePartial(context: StoreContext, ref: SessionRef, { partial, t
          RETURNING session_no
        )
        SELECT ${columns.join(", ")}, EXISTS (SELECT FROM w) AS is_written FROM t`,
-      [
-        ...address,
-        partial.fence,
-        partial.turnId,
-        partial.sessionId,
-        rows.isCoded ? null : text,
-        coded,
-        ...layout.values(ref),
-      ],
-    ),
+        [
+          ...address,
+          partial.fence,
+          partial.turnId,
+          partial.sessionId,
+          rows.isCoded ? null : text,
+          coded,
+          ...layout.values(ref),
+        ],
+      ),
+    ref,
   );
   if (row === undefined) throw sessionNotFound(ref);
   if (row["is_written"] === true) return;
@@ -96,7 +99,7 @@ async function readKept(context: StoreContext, ref: SessionRef): Promise<Partial
      FROM ${context.schema}.sessions t LEFT JOIN ${context.schema}.partials p ON p.session_no = t.session_no${layout.and("p", "t.tenant")}
      WHERE ${isAddressed(context, "$5")}`,
     [...address, ...layout.values(ref)],
-    { isRead: true },
+    { isRead: true, agent: ref },
   );
   if (row === undefined) throw sessionNotFound(ref);
   const turnId = textOrNull(row["partial_turn_id"]);

@@ -130,6 +130,25 @@ export function isUnsent(error: unknown): boolean {
   return nativeCode(error) === "" && messageOf(error).endsWith("is not queryable");
 }
 
+/** The name is missing or exists already, because the pooler does not keep names with a connection. */
+export function isLostName(error: unknown): boolean {
+  return isAnswer(error) && /^(26000|42P05)$/.test(nativeCode(error));
+}
+
+/** The server undid the transaction because of a deadlock or a serialization failure. */
+export function isVictim(error: unknown): boolean {
+  return isAnswer(error) && /^40(P01|001)$/.test(nativeCode(error));
+}
+
+/** The driver's pool throws this for a caller that waited in its queue. */
+export function isQueueTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message === "timeout exceeded when trying to connect";
+}
+
+export function isPoolEnded(error: unknown): boolean {
+  return error instanceof Error && error.message === "Cannot use a pool after calling end on the pool";
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : "";
 }

@@ -15,15 +15,23 @@ import { createCapabilities, createHandleLife, prepareAppend } from "@throughlin
 import type { WatchHub } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
-import { checkedOptions, type CheckedOptions } from "./checked-options.ts";
+import {
+  checkedOptions,
+  type CheckedOptions,
+  layoutOf,
+  maxConnectionsOf,
+  quoteSchema,
+  schemaOf,
+} from "./checked-options.ts";
 import { ConnectionPool, type PostgresPool } from "./connection-pool.ts";
 import { createFiles } from "./files-facet.ts";
 import { poolsOf } from "./open-pool.ts";
-import { plainLayout, type LayoutName } from "./layout.ts";
+import { plainLayout } from "./layout.ts";
 import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { openSchema } from "./open-schema.ts";
+import { NodeShares } from "./node-shares.ts";
 import { createPartials } from "./partials-facet.ts";
 import { readRecords, readWindowPage } from "./read-pages.ts";
 import { redactRecords } from "./redact-records.ts";
@@ -35,10 +43,10 @@ import { saveEntry } from "./save-entry.ts";
 import { stateColumns } from "./save-function.ts";
 import { moveSession, removeSession } from "./session-changes.ts";
 import type { PostgresStore, PostgresStoreOptions } from "./store-options.ts";
-import { keepContext, SessionIdCache, type StoreContext } from "./store-context.ts";
+import { type FoundSchema, keepContext, SessionIdCache, type StoreContext } from "./store-context.ts";
 import { createVectors } from "./vectors-facet.ts";
 import { settingsPassedOn } from "./statement-settings.ts";
-import { describeUrl, parsePostgresUrl } from "./postgres-url.ts";
+import { describeUrl } from "./postgres-url.ts";
 
 /**
  * Opens a store in PostgreSQL, for any number of processes on any number of machines. The first operation connects, so
@@ -121,8 +129,7 @@ class PostgresSessionStore implements PostgresStore {
       sharers: (ref, seqs) => this.#write(() => sharersOf(this.#context, ref, seqs)),
     };
     const { pollMs, timeoutMs } = options;
-    const maxConnections = options.pool === undefined ? options.maxConnections : (options.pool.options?.max ?? 10);
-    const how = { clock: this.#clock, pollMs, timeoutMs, maxConnections };
+    const how = { clock: this.#clock, pollMs, timeoutMs, maxConnections: maxConnectionsOf(options) };
     this.#hub = createWatchHub(this.#context, how, begin);
     this.watch = { watch: (ref, each) => this.#watch(ref, each) };
     this.partials = createPartials(this.#context, (work) => this.#write(work));
@@ -159,7 +166,7 @@ class PostgresSessionStore implements PostgresStore {
     };
   }
 
-  #createPool(lent: PostgresPool): ConnectionPool {
+  #createPool(lent: PostgresPool, shares?: NodeShares): ConnectionPool {
     const { maxWaiting, timeoutMs, connectTimeoutMs, url } = this.#options;
     return new ConnectionPool(lent, {
       maxWaiting,
@@ -169,15 +176,24 @@ class PostgresSessionStore implements PostgresStore {
       clock: this.#clock,
       random: this.#options.random ?? systemRandom,
       place: url === undefined ? "the given pool" : describeUrl(url),
+      ...(shares === undefined ? {} : { shares }),
       settings: () => (this.#context?.found.isDistributed === true ? settingsPassedOn : ""),
     });
   }
 
   #createContext(lent: PostgresPool): StoreContext {
-    const { codec, lockTimeoutMs } = this.#options;
+    const { codec, lockTimeoutMs, maxWaiting } = this.#options;
     const schema = schemaOf(this.#options);
-    const pool = this.#createPool(lent);
+    const maxConnections = maxConnectionsOf(this.#options);
     const quoted = quoteSchema(schema);
+    const found: FoundSchema = {
+      layout: plainLayout,
+      isDistributed: false,
+      nodes: null,
+      appendSql: appendSql(quoted, plainLayout),
+    };
+    const shares = new NodeShares(maxConnections, maxWaiting, (agent) => found.nodes?.nodeOf(agent) ?? null);
+    const pool = this.#createPool(lent, shares);
     return {
       pool,
       schema: quoted,
@@ -185,7 +201,7 @@ class PostgresSessionStore implements PostgresStore {
       tokenOf: (namespace, purpose) => (codec === undefined ? null : kit.codecTokens(codec, namespace, purpose)),
       isIndexOff: codec !== undefined && codec.searchToken === undefined,
       plainRows: { coder: kit.createPayloadCoder(undefined), isCoded: false },
-      found: { layout: plainLayout, isDistributed: false, appendSql: appendSql(quoted, plainLayout) },
+      found,
       limits: this.capabilities.limits,
       lockTimeout: `${Math.max(1, Math.trunc(lockTimeoutMs))}ms`,
       sessionIds: new SessionIdCache(10_000),
@@ -256,7 +272,7 @@ class PostgresSessionStore implements PostgresStore {
       `SELECT ${stateColumns.join(", ")} FROM ${this.#context.schema}.sessions
        WHERE namespace = $1 AND agent_id = $2 AND key = $3 AND archive_id = $4${layout.and("", "$5")}`,
       [...address, ...layout.values(ref)],
-      { signal, isRead: true, isFrequent: true },
+      { signal, isRead: true, isFrequent: true, agent: ref },
     );
     return row === undefined ? null : stateOf(this.#context.rows, row);
   }
@@ -349,7 +365,7 @@ class PostgresSessionStore implements PostgresStore {
     const layout = layoutOf(this.#options);
     const { found, pool } = this.#context;
     this.#opening = openSchema(
-      { pool, schemaName: schema, schema: this.#context.schema },
+      { pool, schemaName: schema, schema: this.#context.schema, clock: this.#clock },
       { migrate, partitions, rowSecurity, codecName: codec?.name ?? null, ...(layout === undefined ? {} : { layout }) },
     )
       .then((opened) => void Object.assign(found, opened))
@@ -360,23 +376,6 @@ class PostgresSessionStore implements PostgresStore {
       });
     return this.#opening;
   }
-}
-
-function schemaOf({ schema, url, pool }: PostgresStoreOptions): string {
-  const named = url === undefined || pool !== undefined ? null : parsePostgresUrl(url).schema;
-  return schema ?? named ?? "throughline";
-}
-
-function layoutOf({ layout, url, pool }: PostgresStoreOptions): LayoutName | undefined {
-  const named = url === undefined || pool !== undefined ? null : parsePostgresUrl(url).layout;
-  return layout ?? named ?? undefined;
-}
-
-function quoteSchema(name: string): string {
-  if (/^[a-z_][a-z0-9_]{0,62}$/.test(name)) return `"${name}"`;
-  throw refused("CONFIG_INVALID", "The name of a schema is small letters, digits and '_', at most 63.", {
-    schema: name,
-  });
 }
 
 /**

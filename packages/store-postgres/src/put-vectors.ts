@@ -27,7 +27,7 @@ export function putVectors(context: StoreContext, ref: SessionRef, put: KeptPut)
     await replaceVectors(context, run, { ref, put, owners, tenant });
     await cover(context, run, { put, owners, tenant });
     return true;
-  });
+  }, ref);
 }
 
 /** States who owns the vectors that a session puts. */

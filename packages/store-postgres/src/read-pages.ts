@@ -98,7 +98,7 @@ export async function fetchPage(
       pageBytes,
       payload === "head" ? 0 : payload === "record" ? 1 : 2,
     ],
-    { signal, isRead: true, isFrequent: true },
+    { signal, isRead: true, isFrequent: true, agent: ref },
   );
   if (rows.length === 0) throw sessionNotFound(ref);
   return rows;
@@ -143,7 +143,12 @@ export async function readWindowPage(
   const [sql, values] = context.found.isDistributed
     ? [distributedWindow(context), [...layout.values(ref), ...given]]
     : [windowStatement(context), [...given, ...layout.values(ref)]];
-  const rows = await context.pool.run(sql, values, { signal: options.signal, isRead: true, isFrequent: true });
+  const rows = await context.pool.run(sql, values, {
+    signal: options.signal,
+    isRead: true,
+    isFrequent: true,
+    agent: ref,
+  });
   const [first] = rows;
   if (first === undefined) throw sessionNotFound(ref);
   const row = Object.fromEntries(stateColumns.map((column) => [column, first[`state_${column}`]]));

@@ -55,7 +55,7 @@ export async function redactRecords(
     if (entryFields.length === 0) return found;
     const removed = await removeFields(context, run, { reached, entryFields, redactedAtMs });
     return { ...found, events: [...found.events, ...removed] };
-  });
+  }, ref);
   context.announce(...plan.events);
   return { seqs: plan.seqs };
 }

@@ -120,7 +120,7 @@ async function saveFrom(
       [row["session_no"], createdAtMs, ...layout.values(ref)],
     );
     return { ...row, ...begun };
-  });
+  }, ref);
 }
 
 async function callSave(
@@ -134,7 +134,7 @@ async function callSave(
   try {
     const row =
       createdAtMs === undefined
-        ? (await context.pool.run(sql, values))[0]
+        ? (await context.pool.run(sql, values, { agent: ref }))[0]
         : await saveFrom(context, ref, { sql, values, createdAtMs });
     if (row === undefined) throw sessionNotFound(ref);
     return row;

@@ -259,7 +259,7 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
     saveFunction(schema, layout),
     readPageFunction(schema, layout),
     readWindowFunction(schema, layout),
-    summaryViews(schema, layout),
+    summaryViews(schema, layout, layout.name === "tenant" && options.isDistributed === true),
     noteErasedFunction(schema),
   ];
   const unsampled = contentsUnsampled(schema);

@@ -51,7 +51,7 @@ export async function moveSession(context: StoreContext, ref: SessionRef, action
     const holderId = holder === undefined ? undefined : String(holder["session_id"]);
     const plan = planMove(frameOf(row), action, () => holderId);
     return { state: await writeMove(context, run, row, plan.frame), events: plan.events };
-  });
+  }, ref);
   context.announce(...events);
   return state;
 }
@@ -118,7 +118,7 @@ export async function removeSession(context: StoreContext, ref: SessionRef, opti
       const unindexed = plan.frame === null ? await purge(context, run, row) : null;
       if (plan.frame !== null) await writeMove(context, run, row, plan.frame);
       return { events: plan.events, unindexed };
-    });
+    }, ref);
     if (removed.unindexed === null) return context.announce(...removed.events);
     await indexSession(context, removed.unindexed);
   }

@@ -3,6 +3,7 @@ import type { SearchToken, StoreLimits } from "@throughline/core/internal";
 import { refused } from "@throughline/core/internal";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
+import type { ShardNodes } from "./shard-nodes.ts";
 import type { RowCoder } from "./record-columns.ts";
 
 /** Holds the facts of the schema, which are known once the store is open. No operation begins before. */
@@ -10,6 +11,8 @@ export interface FoundSchema {
   layout: Layout;
   /** States whether Citus passes statements on to other nodes. */
   isDistributed: boolean;
+  /** Knows the nodes of the tenants. It is null where one node has all rows. */
+  nodes: ShardNodes | null;
   /** Holds the statement of an append, because it is sent most often. */
   appendSql: string;
 }

@@ -58,7 +58,7 @@ async function shownSessions(
      WHERE s.namespace = $1 AND s.agent_id = $2 AND ($3::text IS NULL OR s.key = $3)
        AND ($4::boolean IS NULL OR s.archived = $4)${layout.and("s", "$5")} ORDER BY s.session_no`,
     [namespace, agentId, key ?? null, state === "any" ? null : state === "archived", ...layout.values(query)],
-    { isRead: true },
+    { isRead: true, agent: query },
   );
   return rows.map((row) => ({
     owner: String(row["no"]),
@@ -85,7 +85,7 @@ async function readCodes(
     `SELECT v.number, v.session_no, v.code FROM ${schema}.vectors v
      WHERE ${isInSet(context, "$6")} AND v.number > $4 ORDER BY v.number LIMIT $5`,
     [scope.namespace, scope.agentId, model, after, limit, ...found.layout.values(scope)],
-    { isRead: true },
+    { isRead: true, agent: scope },
   );
   return rows.map((row) => ({
     number: Number(row["number"]),
@@ -123,7 +123,7 @@ async function readVectors(
     `SELECT v.number, v.session_no, v.first_seq, v.last_seq, v.part, v.scale, v.numbers FROM ${schema}.vectors v
      WHERE ${isInSet(context, "$5")} AND v.number = ANY ($4::bigint[])`,
     [scope.namespace, scope.agentId, model, numbers, ...found.layout.values(scope)],
-    { isRead: true },
+    { isRead: true, agent: scope },
   );
   return rows.map(numberedVector);
 }
@@ -153,7 +153,7 @@ async function forgetVectors(context: StoreContext, scope: VectorScope, keep: st
            AND s.namespace = $1 AND s.agent_id = $2 AND p.model IS DISTINCT FROM $3${layout.and("s", "$4")}`,
         values,
       );
-  });
+  }, scope);
   for (let count = 0; ;) {
     const deleted = await pool.run(
       `DELETE FROM ${schema}.vectors v WHERE v.namespace = $1 AND v.agent_id = $2${layout.and("v", "$4")}
@@ -161,6 +161,7 @@ async function forgetVectors(context: StoreContext, scope: VectorScope, keep: st
            WHERE w.namespace = $1 AND w.agent_id = $2 AND w.model IS DISTINCT FROM $3${layout.and("w", "$4")} LIMIT ${sliceVectors})
        RETURNING 1`,
       values,
+      { agent: scope },
     );
     count += deleted.length;
     if (deleted.length < sliceVectors) return count;

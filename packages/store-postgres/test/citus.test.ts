@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { kitRunner } from "../../../tools/kit-runner.ts";
 import { tenantOf } from "../src/layout.ts";
 import { tenantTables, vectorTables } from "../src/table-parts.ts";
+import { hashOf } from "../src/shard-nodes.ts";
 import { everyWrite } from "./every-write.ts";
+import { freeze } from "./frozen-worker.ts";
 import { listenToShards } from "./shards-asked.ts";
 import { readmeGrants } from "./readme-grants.ts";
 import { endPools, newSchema, openUnderTest, withClient } from "./store-under-test.ts";
@@ -37,6 +39,27 @@ async function writeAll(store: PostgresStore, writer: number): Promise<readonly 
     ids.push(...records.map(({ id }) => id));
   }
   return ids;
+}
+
+/** Returns agents with rows on one worker, agents with rows on others, and the URL of the one. */
+async function tenantsByWorker(schema: string, onOne: number, onOthers: number) {
+  const found = await withClient(url, async (client) => {
+    const agents = Array.from({ length: 200 }, (_, index) => `placed-${index}`);
+    const { rows } = await client.query<{ agent: string; port: number; host: string }>(
+      `SELECT a.agent, s.nodeport AS port, s.nodename AS host FROM unnest($1::text[], $2::bigint[]) AS a (agent, tenant)
+       JOIN citus_shards s ON s.table_name = '"${schema}".records'::regclass
+         AND s.shardid = get_shard_id_for_distribution_column('"${schema}".records', a.tenant)`,
+      [agents, agents.map((agentId) => tenantOf({ namespace: "", agentId }))],
+    );
+    return rows;
+  });
+  const [first] = found;
+  const refs = (isOne: boolean): readonly SessionRef[] =>
+    found
+      .filter(({ port }) => (port === first?.port) === isOne)
+      .map(({ agent }) => ({ namespace: "", agentId: agent, key: `agent:${agent}:main` }));
+  const frozenUrl = Object.assign(new URL(url), { hostname: first?.host, port: String(first?.port) }).href;
+  return { frozen: refs(true).slice(0, onOne), served: refs(false).slice(0, onOthers), frozenUrl };
 }
 
 afterAll(endPools);
@@ -226,6 +249,98 @@ if (url === "") {
       }
       expect([...codes].filter((code) => code !== "STORE_UNREACHABLE, retryable: true")).toEqual([]);
       await store.append(refOf(3), [{ type: "message", message: { role: "user", content: "after" } }]);
+    });
+
+    it("shows compactions and checkpoints of all nodes in the views", async () => {
+      const ref = { ...refOf(5), key: "agent:agent-5:views" };
+      await store.save(ref, { sessionId: "views" }, { ifRevision: null });
+      const long = "x".repeat(300_000);
+      await store.append(ref, [
+        { type: "compaction", id: "first", summary: "poor", tokensBefore: 7, details: { needsRetry: true } },
+        { type: "compaction", id: "long", summary: long, tokensBefore: 8 },
+        { type: "checkpoint", id: "point", checkpoint: { summary: "done", topics: ["a"] } },
+      ]);
+      await store.append(ref, [], { entry: { summaryRetries: ["first"] } });
+      const better = { kind: "summary-superseded", summaryId: "first", summary: "better" };
+      await store.append(ref, [{ type: "custom", id: "note", data: better }]);
+      await store.fork.fork(ref, { ...ref, key: `${ref.key}-fork` }, { sessionId: "views-fork" });
+      await withClient(url, async (client) => {
+        const { rows } = await client.query(
+          `SELECT session_key, id, summary, needs_summary_retry AS retry FROM "${schema}".compactions
+           WHERE agent_id = 'agent-5' ORDER BY session_key, seq`,
+        );
+        expect(rows).toEqual([
+          { session_key: ref.key, id: "first", summary: "better", retry: true },
+          { session_key: ref.key, id: "long", summary: long, retry: false },
+          // The note about the better summary is a record of the origin alone.
+          { session_key: `${ref.key}-fork`, id: "first", summary: "poor", retry: false },
+          { session_key: `${ref.key}-fork`, id: "long", summary: long, retry: false },
+        ]);
+        const points = await client.query(
+          `SELECT summary, topics FROM "${schema}".checkpoints WHERE agent_id = 'agent-5' AND session_id = 'views'`,
+        );
+        expect(points.rows).toEqual([{ summary: "done", topics: ["a"] }]);
+      });
+    });
+
+    it("goes on with the tenants of other workers while one worker is frozen, and refuses its own as STORE_UNREACHABLE", async () => {
+      const others = 4;
+      const { frozen, served, frozenUrl } = await tenantsByWorker(schema, 12, others);
+      // A frozen connection is ended by the server a little after the store gave it up.
+      const bounded = Object.assign(new URL(url), { search: "?options=-c%20statement_timeout%3D4000" }).href;
+      await using own = createPostgresStore({
+        url: bounded,
+        schema,
+        timeoutMs: 3000,
+        connectTimeoutMs: 3000,
+        notify: false,
+      });
+      for (const ref of [...frozen, ...served]) await own.save(ref, { sessionId: ref.agentId }, { ifRevision: null });
+      const thaw = await freeze(frozenUrl);
+      const [acknowledged, codes] = [new Map<SessionRef, number>(), new Map<SessionRef, string>()];
+      const isDone = (): boolean =>
+        codes.size === frozen.length && served.every((ref) => (acknowledged.get(ref) ?? 0) >= appendsEach);
+      const write = async (ref: SessionRef): Promise<void> => {
+        for (let turn = 0; !isDone(); turn++) {
+          const drafts = [{ type: "message", id: String(turn), message: { role: "user", content: "x" } }];
+          await own.append(ref, drafts);
+          acknowledged.set(ref, turn + 1);
+        }
+      };
+      const refused = async (ref: SessionRef): Promise<void> => {
+        while (!isDone())
+          await own
+            .append(ref, [{ type: "message", message: { role: "user", content: "x" } }])
+            .catch((error: unknown) => {
+              const { code, retryable } = error as { readonly code: string; readonly retryable: boolean };
+              codes.set(ref, `${code}, retryable: ${retryable}`);
+            });
+      };
+      try {
+        await Promise.all([...served.map(write), ...frozen.map(refused)]);
+      } finally {
+        thaw();
+      }
+      expect([...acknowledged.keys()].every((ref) => served.includes(ref))).toBe(true);
+      expect(new Set(codes.values())).toEqual(new Set(["STORE_UNREACHABLE, retryable: true"]));
+      for (const ref of served) expect((await own.load(ref))?.head.lastSeq).toBe(acknowledged.get(ref));
+      // What waited in the worker may still commit, so its tenants are only asked whether they go on.
+      for (const ref of frozen)
+        await own.append(ref, [{ type: "message", message: { role: "user", content: "after" } }]);
+    });
+
+    it("finds the shard of a tenant as the cluster does", async () => {
+      await withClient(url, async (client) => {
+        for (const tenant of [
+          "0",
+          "-1",
+          "9223372036854775807",
+          ...Array.from({ length: 50 }, (_, at) => tenantOf(refOf(at))),
+        ]) {
+          const { rows } = await client.query("SELECT worker_hash($1::bigint) AS hash", [tenant]);
+          expect([tenant, hashOf(BigInt(tenant))]).toEqual([tenant, rows[0].hash]);
+        }
+      });
     });
 
     it("refuses a backup, which would be of several moments", async () => {
