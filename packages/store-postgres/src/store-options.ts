@@ -33,7 +33,9 @@ export interface PostgresStoreOptions {
   readonly codec?: core.PayloadCodec | undefined;
   /** Sets the durability of writes that state none. @default "disk" */
   readonly defaultDurability?: core.Durability | undefined;
-  /** Limits the connections of the store's own pool. @default 10 */
+  /**
+   * Limits the connections of the store's own pool. On Citus one worker has at most a third of them. @default 10
+   */
   readonly maxConnections?: number | undefined;
   /**
    * Limits the operations that wait for a connection. Further ones are refused with STORE_OVERLOADED. @default 1,000
