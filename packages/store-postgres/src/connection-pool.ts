@@ -65,7 +65,7 @@ export interface PoolOptions {
 }
 
 export interface RunOptions {
-  /** Owns the rows that are asked for. Without it the operation counts as one that asks all nodes. */
+  /** Owns the rows that are asked for. Without it the operation counts among those that ask all nodes. */
   readonly agent?: TenantAgent | undefined;
   /** Ends the wait for a connection, and for a read also the wait for the answer. */
   readonly signal?: AbortSignal | undefined;

@@ -7,7 +7,7 @@ export interface WaitOptions<Value> {
   readonly ending: AbortSignal;
   /** Returns the error for a wait that took too long. */
   late(): Error;
-  /** Takes back a value that comes when nobody waits for it any more. */
+  /** Receives a value that comes when nobody waits for it any more. */
   unwanted(value: Value): void;
 }
 

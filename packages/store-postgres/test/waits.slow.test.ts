@@ -33,8 +33,11 @@ describe.skipIf("unavailable" in place)(
 
     beforeEach(async () => {
       schema = newSchema();
-      store = createPostgresStore({ url, schema, partitions: 2, maxConnections: 1, timeoutMs: 2000 });
-      await store.save(ref, { sessionId: "one" }, { ifRevision: null });
+      // A loaded machine takes longer to make a schema than the operations below may wait.
+      await using maker = createPostgresStore({ url, schema, partitions: 2, maxConnections: 1 });
+      await maker.save(ref, { sessionId: "one" }, { ifRevision: null });
+      store = createPostgresStore({ url, schema, maxConnections: 1, timeoutMs: 2000 });
+      await store.load(ref);
     });
 
     afterEach(() => store.close());
