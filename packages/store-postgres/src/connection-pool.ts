@@ -4,7 +4,7 @@ import type { WriteOutcome } from "@throughline/core/internal";
 import { hasErrorCode, ThroughlineError } from "@throughline/core";
 import { abortedBefore, refused } from "@throughline/core/internal";
 import type { TenantAgent } from "./layout.ts";
-import { type NodeShares, sharing } from "./node-shares.ts";
+import type { NodeShares } from "./node-shares.ts";
 import {
   connectError,
   isAnswer,
@@ -268,7 +268,15 @@ export class ConnectionPool {
       unwanted: (giveUnused) => giveUnused(),
     });
     try {
-      return sharing(await this.#connect(deadlineMs, signal), giveShareBack);
+      const connection = await this.#connect(deadlineMs, signal);
+      return {
+        query: (query) => connection.query(query),
+        release(error) {
+          giveShareBack(error === undefined);
+          connection.release(error);
+        },
+        off: (event, listener) => connection.off?.(event, listener),
+      };
     } catch (error) {
       giveShareBack();
       throw error;

@@ -1,6 +1,5 @@
 import type { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
-import type { PostgresConnection } from "./connection-pool.ts";
 import type { TenantAgent } from "./layout.ts";
 
 /** Gives a share back, and states whether the node had answered, if it was asked. */
@@ -79,17 +78,5 @@ function once(giveBack: GiveShareBack): GiveShareBack {
     if (isGiven) return;
     isGiven = true;
     giveBack(hasAnswered);
-  };
-}
-
-/** Returns the connection, which gives its share of the node back when it is released. */
-export function sharing(connection: PostgresConnection, giveShareBack: GiveShareBack): PostgresConnection {
-  return {
-    query: (query) => connection.query(query),
-    release(error) {
-      giveShareBack(error === undefined);
-      connection.release(error);
-    },
-    off: (event, listener) => connection.off?.(event, listener),
   };
 }

@@ -45,7 +45,8 @@ export class ShardNodes {
       this.#read().catch(() => undefined);
     }
     if (!this.#hasMany) return null;
-    if (agent === undefined) return "all";
+    // The operation itself refuses an agent without texts.
+    if (typeof agent?.namespace !== "string" || typeof agent.agentId !== "string") return "all";
     const hash = hashOf(BigInt(tenantOf(agent)));
     return this.#ranges.find(({ last }) => hash <= last)?.node ?? "all";
   }

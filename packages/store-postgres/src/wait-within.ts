@@ -7,7 +7,7 @@ export interface WaitOptions<Value> {
   readonly ending: AbortSignal;
   /** Returns the error for a wait that took too long. */
   late(): Error;
-  /** Receives a value that comes when nobody waits for it any more. */
+  /** A value that comes when nobody waits for it any more is given back. */
   unwanted(value: Value): void;
 }
 
