@@ -7,7 +7,7 @@ export interface WaitOptions<Value> {
   readonly ending: AbortSignal;
   /** Returns the error for a wait that took too long. */
   late(): Error;
-  /** A value that comes when nobody waits for it any more is given back. */
+  /** Takes a value back. It came when nobody waited for it any more. */
   unwanted(value: Value): void;
 }
 
