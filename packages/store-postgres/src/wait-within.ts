@@ -7,7 +7,7 @@ export interface WaitOptions<Value> {
   readonly ending: AbortSignal;
   /** Returns the error for a wait that took too long. */
   late(): Error;
-  /** Takes a value back. It came when nobody waited for it any more. */
+  /** Returns a value that comes too late to its owner. */
   unwanted(value: Value): void;
 }
 
