@@ -220,15 +220,7 @@ export const limits: {
   readonly appDependencies: number;
 } = { fileLines: 400, longFileLines: 500, rootExports: 25, packageDependencies: 2, appDependencies: 12 };
 
-const packageFiles = [
-  "README.md",
-  "SPEC.md",
-  "THIRD_PARTY.md",
-  "package.json",
-  "tsconfig.json",
-  "src",
-  "test",
-];
+const packageFiles = ["README.md", "SPEC.md", "THIRD_PARTY.md", "package.json", "tsconfig.json", "src", "test"];
 
 /** What a package folder may hold. SPEC.md belongs to state machines, THIRD_PARTY.md names parts of others. */
 export const allowedEntries: { readonly packages: ReadonlySet<string>; readonly apps: ReadonlySet<string> } = {
