@@ -1,6 +1,10 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, describe, expect, it, onTestFinished } from "vitest";
 import { sessionRef, type SessionStore } from "@throughline/core";
 import { type ApiCaller, createSessionApi } from "@throughline/http-api";
+import { createJsonlStore } from "@throughline/store-jsonl";
 import { createMemoryStore } from "@throughline/store-memory";
 
 const opened: { close(): Promise<void> }[] = [];
@@ -94,8 +98,9 @@ describe("the routes of vectors", () => {
   });
 
   it("say that a store keeps none", async () => {
-    const codec = { name: "same", encode: (bytes: Uint8Array) => bytes, decode: (bytes: Uint8Array) => bytes };
-    const ask = await serve(createMemoryStore({ codec }));
+    const root = mkdtempSync(join(tmpdir(), "throughline-vector-routes-"));
+    onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+    const ask = await serve(createJsonlStore({ root, index: false }));
     const { body } = await ask(all, "GET", `/vectors/pending?model=${model}`);
     expect(body).toMatchObject({ status: 501, code: "CAPABILITY_UNSUPPORTED" });
   });
