@@ -18,8 +18,23 @@ interface Mutant extends Mutation {
   readonly line: number;
 }
 
-/** The first tier that reports a mutant: its types, a quick test, a slow one; none where all pass. */
-type Tier = "types" | "default" | "whole" | "none";
+/**
+ * The first tier that reports a mutant: its types, a quick test, a slow one; none where all pass. Unknown where nothing
+ * reports it, and a run that told nothing might have.
+ */
+type Tier = "types" | "default" | "whole" | "none" | "unknown";
+
+/** What a run tells: its first failure, or why it tells nothing; null when it passed. */
+export type Outcome = { readonly kind: "failed" | "unknown"; readonly text: string } | null;
+
+/** How a program ended, as `spawnSync` states it. */
+export interface Ending {
+  readonly status: number | null;
+  readonly signal?: NodeJS.Signals | null;
+  readonly error?: Error;
+  readonly stdout: string;
+  readonly stderr: string;
+}
 
 /** A place in a package that can be mutated, with the source that it lies in. */
 interface Site extends Mutation {
@@ -75,49 +90,88 @@ function dependentsOf(root: string, project: string): readonly string[] {
   return [...found].filter((folder) => findFiles(root, `${folder}/test`, [".test.ts"]).length > 0);
 }
 
-/** Runs a command in the clone. Returns its first line about a failure, or null if it passes. One that hangs fails, too. */
-function failureOf(clone: string, command: string, args: readonly string[]): string | null {
+/**
+ * Reads how a run of tests or of the compiler ended. Only one that ends by itself and names a failure is one that failed:
+ * a run that was stopped, or that did not get as far as its tests, says nothing about the mutant.
+ */
+export function outcomeOf({ status, signal, error, stdout, stderr }: Ending): Outcome {
+  if (error !== undefined) return { kind: "unknown", text: error.message };
+  if (status === null) return { kind: "unknown", text: `ended by ${signal}` };
+  if (status === 0) return null;
+  const output = `${stdout}\n${stderr}`;
+  const failure = /^ ?FAIL .+/m.exec(output) ?? /^.*\berror TS\d+.*/m.exec(output) ?? /^.*Unhandled .+/m.exec(output);
+  if (failure === null) return { kind: "unknown", text: `ended with ${status} and names no failure` };
+  return { kind: "failed", text: failure[0].trim() };
+}
+
+const patience = { leastMs: 180_000, times: 6, baselineMs: 3_600_000 } as const;
+
+/** Runs a command in the clone. */
+function run(clone: string, command: string, args: readonly string[], timeout: number): Outcome {
   const path = `${join(clone, "node_modules/.bin")}:${process.env["PATH"] ?? ""}`;
   const env = { ...process.env, PATH: path, CI: "true", NO_COLOR: "1" };
-  const options = { cwd: clone, env, encoding: "utf8", timeout: 1_800_000, maxBuffer: 2 ** 28 } as const;
-  const { status, stdout, stderr } = spawnSync(command, args, options);
-  if (status === 0) return null;
-  return /^ ?FAIL .+|^.*\berror\b.*/m.exec(`${stdout}\n${stderr}`)?.[0].trim() ?? `ended with ${status}`;
+  return outcomeOf(spawnSync(command, args, { cwd: clone, env, encoding: "utf8", timeout, maxBuffer: 2 ** 28 }));
+}
+
+/** Runs each command once on sources that are not mutated, and keeps what it told and how long it took. */
+class Baselines {
+  readonly #clone: string;
+  readonly #known = new Map<string, { readonly outcome: Outcome; readonly ms: number }>();
+
+  constructor(clone: string) {
+    this.#clone = clone;
+  }
+
+  of(command: string, args: readonly string[]): { readonly outcome: Outcome; readonly ms: number } {
+    const name = [command, ...args].join(" ");
+    const known = this.#known.get(name);
+    if (known !== undefined) return known;
+    const start = performance.now();
+    const outcome = run(this.#clone, command, args, patience.baselineMs);
+    const made = { outcome, ms: performance.now() - start };
+    this.#known.set(name, made);
+    return made;
+  }
 }
 
 function vitest(projects: readonly string[], args: readonly string[]): readonly string[] {
-  return ["run", "--bail=1", ...projects.flatMap((project) => ["--project", project]), ...args];
+  return ["run", "--bail=1", "--passWithNoTests", ...projects.flatMap((project) => ["--project", project]), ...args];
 }
 
-/** Finds the first tier that reports the mutant, the quickest tests first, and the first failure there. */
-function judge(clone: string, mutant: Mutant): { readonly tier: Tier; readonly failure: string } {
-  const path = join(clone, mutant.path);
-  const source = readFileSync(path, "utf8");
-  const own = [mutant.project];
-  const others = dependentsOf(clone, mutant.project).filter((project) => project !== mutant.project);
+/** The runs that may report a mutant of a project, the quickest first. */
+function stepsOf(clone: string, project: string): readonly (readonly [Tier, string, readonly string[]])[] {
+  const own = [project];
+  const others = dependentsOf(clone, project).filter((folder) => folder !== project);
   // What comes last is slow: the tests with the tag, then the files.
-  const slow = [
-    ["--tags-filter=slow", "--passWithNoTests"],
-    ["--passWithNoTests", ".slow.test.ts"],
-  ];
-  const steps: readonly (readonly [Tier, string, readonly string[]])[] = [
+  const slow = [["--tags-filter=slow"], [".slow.test.ts"]];
+  return [
     ["default", "vitest", vitest(own, withoutSlowTests)],
-    ["types", "tsc", ["-b", mutant.project]],
+    ["types", "tsc", ["-b", project]],
     ...(others.length === 0 ? [] : [["default", "vitest", vitest(others, withoutSlowTests)] as const]),
     ...[own, others]
       .filter((projects) => projects.length > 0)
       .flatMap((projects) => slow.map((args) => ["whole", "vitest", vitest(projects, args)] as const)),
   ];
-  writeFileSync(path, apply(source, mutant));
-  try {
-    for (const [tier, command, args] of steps) {
-      const failure = failureOf(clone, command, args);
-      if (failure !== null) return { tier, failure };
+}
+
+/** Finds the first tier that reports the mutant, and the first failure there. */
+function judge(clone: string, mutant: Mutant, baselines: Baselines): { readonly tier: Tier; readonly failure: string } {
+  const path = join(clone, mutant.path);
+  const source = readFileSync(path, "utf8");
+  let unknown = "";
+  for (const [tier, command, args] of stepsOf(clone, mutant.project)) {
+    const baseline = baselines.of(command, args);
+    if (baseline.outcome !== null) {
+      unknown ||= `without the mutant: ${baseline.outcome.text}`;
+      continue;
     }
-    return { tier: "none", failure: "" };
-  } finally {
+    writeFileSync(path, apply(source, mutant));
+    const outcome = run(clone, command, args, Math.max(patience.leastMs, patience.times * baseline.ms));
     writeFileSync(path, source);
+    if (outcome?.kind === "failed") return { tier, failure: outcome.text };
+    unknown ||= outcome?.text ?? "";
   }
+  return { tier: unknown === "" ? "none" : "unknown", failure: unknown };
 }
 
 /** A clone of what is committed, with the packages installed. */
@@ -141,17 +195,18 @@ if (import.meta.main) {
   const clone = makeClone();
   try {
     const mutants = drawMutants(clone, Number(values.seed), Number(values.count), Number(values.packages));
-    const counts: Record<Tier, number> = { types: 0, default: 0, whole: 0, none: 0 };
+    const counts: Record<Tier, number> = { types: 0, default: 0, whole: 0, none: 0, unknown: 0 };
+    const baselines = new Baselines(clone);
     for (const [index, mutant] of mutants.entries()) {
       if (index < Number(values.from)) continue;
-      const { tier, failure } = judge(clone, mutant);
+      const { tier, failure } = judge(clone, mutant, baselines);
       counts[tier] += 1;
       process.stdout.write(`${index}\t${tier}\t${mutant.path}:${mutant.line}\t${mutant.kind}\t${failure}\n`);
     }
     const quick = counts.types + counts.default;
     const share = ((100 * quick) / Math.max(1, quick + counts.whole)).toFixed(1);
     process.stdout.write(
-      `mutants: ${counts.types} by types, ${counts.default} by quick tests, ${counts.whole} by slow tests only, ${counts.none} by none; the default tier reports ${share} % of what the whole tier reports\n`,
+      `mutants: ${counts.types} by types, ${counts.default} by quick tests, ${counts.whole} by slow tests only, ${counts.none} by none, ${counts.unknown} unknown; the default tier reports ${share} % of what the whole tier reports\n`,
     );
   } finally {
     rmSync(join(clone, ".."), { recursive: true, force: true });
