@@ -1,10 +1,11 @@
-import { existsSync, readdirSync, readFileSync, statfsSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import process from "node:process";
 import { defineConfig } from "vitest/config";
 import type { ViteUserConfig } from "vitest/config";
+import { isRoomyMemory, makeRunFolder } from "./tools/memory-folder.ts";
 import { isLongRun } from "./tools/test-size.ts";
 
 const root: string = import.meta.dirname;
@@ -26,21 +27,11 @@ function projectFolders(): string[] {
 const isolated: ReadonlySet<string> = new Set(["packages/store-postgres"]);
 
 /**
- * Projects whose temporary files lie on the disk in every tier. The tests of all others repeat one thing hundreds of
- * times, and a flush costs nothing in memory. What a disk does, they simulate; the long tier runs them on one.
+ * Projects whose temporary files lie on the disk in every tier: they try the tools and measurements that the long tier
+ * runs on a disk. The tests of all others repeat one thing hundreds of times, and a flush costs nothing in memory. What a
+ * disk does, they simulate.
  */
 const onDisk: ReadonlySet<string> = new Set(["lab", "tools"]);
-
-/** A file system in memory that has room, and from which a library can be loaded; null where there is none. */
-function memoryFolder(): string | null {
-  const folder = "/dev/shm";
-  if (isLongRun || process.platform !== "linux" || !existsSync(folder)) return null;
-  const mount = readFileSync("/proc/mounts", "utf8")
-    .split("\n")
-    .find((line) => line.split(" ")[1] === folder);
-  const { bavail, bsize } = statfsSync(folder);
-  return mount === undefined || mount.includes("noexec") || bavail * bsize < 4 * 1024 ** 3 ? null : folder;
-}
 
 /**
  * Foreign servers into which the tests of the routes also mount the session API. Each is a project of its own, which the
@@ -82,7 +73,7 @@ const testProjects: readonly TestProject[] = [
   })),
 ];
 
-const memory: string | null = memoryFolder();
+const memory: string | null = !isLongRun && isRoomyMemory("/dev/shm") ? makeRunFolder("/dev/shm") : null;
 
 /** Another version of the AI SDK than the workspace's, by the folder that it was installed into (`lab/ai-sdk-versions.ts`). */
 const aiSdkFolder: string | undefined = process.env["THROUGHLINE_AI_SDK"];
@@ -105,7 +96,7 @@ const config: ViteUserConfig = defineConfig({
   },
   test: {
     // On two cores the default is one file at a time. Most files wait for processes, disks and servers: three at once used
-    // 1.6 of two cores in the whole tier.
+    // 1.6 of two cores in the whole tier. Three and four were not compared on a quiet machine.
     maxWorkers: Math.max(4, availableParallelism() - 1),
     tags: [
       { name: "slow", description: "takes over half a second; npm test leaves it out, npm test -- --all runs it" },
