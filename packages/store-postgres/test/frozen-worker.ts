@@ -10,14 +10,30 @@ export async function freeze(url: string): Promise<() => void> {
     );
     return Number(rows[0]?.pid);
   });
-  // The main process first, so that it makes no further ones.
-  process.kill(main, "SIGSTOP");
-  const listed = execFileSync("ps", ["-o", "pid=", "--ppid", String(main)], { encoding: "utf8" });
-  const pids = [main, ...listed.trim().split(/\s+/).map(Number)];
-  for (const pid of pids) signal(pid, "SIGSTOP");
-  return () => {
+  if (!(main > 1)) throw new Error(`${url} names no main process.`);
+  const pids = [main];
+  const thaw = (): void => {
     for (const pid of pids) signal(pid, "SIGCONT");
   };
+  // The main process is stopped first, so that it makes no further ones while they are listed.
+  process.kill(main, "SIGSTOP");
+  try {
+    pids.push(...childrenOf(main));
+    for (const pid of pids) signal(pid, "SIGSTOP");
+  } catch (error) {
+    thaw();
+    throw error;
+  }
+  return thaw;
+}
+
+/** Lists the processes that another one started. An empty line is no process: 0 would be the group of this test. */
+function childrenOf(pid: number): readonly number[] {
+  const listed = execFileSync("ps", ["-o", "pid=", "--ppid", String(pid)], { encoding: "utf8" });
+  return listed
+    .split(/\s+/)
+    .filter((word) => word !== "")
+    .map(Number);
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {
