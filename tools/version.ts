@@ -49,17 +49,27 @@ export function withSection(changelog: string, section: string): string {
   return `${changelog.slice(0, at)}${section}\n${changelog.slice(at)}`;
 }
 
+/**
+ * Takes the next version of the packages under `root`, and writes its section into CHANGELOG.md. Returns what the
+ * command ends with.
+ */
+export function takeVersion(root: string, program: string): { readonly status: number; readonly problem?: string } {
+  const paths = findFiles(root, ".changeset", [".md"]).filter((path) => !path.endsWith("/README.md"));
+  if (paths.length === 0)
+    return { status: 1, problem: "There is no changeset, so there is no next version. `npx changeset` writes one." };
+  const changes = paths.map((path) => readChange(readFileSync(join(root, path), "utf8")));
+  const { status } = spawnSync(process.execPath, [program, "version"], { cwd: root, stdio: "inherit" });
+  if (status !== 0) return { status: status ?? 1 };
+  const { version } = JSON.parse(readFileSync(join(root, "packages/core/package.json"), "utf8")) as {
+    readonly version: string;
+  };
+  const path = join(root, "CHANGELOG.md");
+  writeFileSync(path, withSection(readFileSync(path, "utf8"), changelogSection(version, changes)));
+  return { status };
+}
+
 if (import.meta.main) {
-  const paths = findFiles(repositoryRoot, ".changeset", [".md"]).filter((path) => !path.endsWith("/README.md"));
-  const changes = paths.map((path) => readChange(readFileSync(join(repositoryRoot, path), "utf8")));
-  const program = join(repositoryRoot, "node_modules/@changesets/cli/bin.js");
-  const { status } = spawnSync(process.execPath, [program, "version"], { cwd: repositoryRoot, stdio: "inherit" });
-  if (status === 0) {
-    const { version } = JSON.parse(readFileSync(join(repositoryRoot, "packages/core/package.json"), "utf8")) as {
-      readonly version: string;
-    };
-    const path = join(repositoryRoot, "CHANGELOG.md");
-    writeFileSync(path, withSection(readFileSync(path, "utf8"), changelogSection(version, changes)));
-  }
-  process.exitCode = status ?? 1;
+  const { status, problem } = takeVersion(repositoryRoot, join(repositoryRoot, "node_modules/@changesets/cli/bin.js"));
+  if (problem !== undefined) process.stderr.write(`${problem}\n`);
+  process.exitCode = status;
 }

@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { repositoryRoot } from "../find-files.ts";
-import { changelogSection, readChange, withSection } from "../version.ts";
+import { changelogSection, readChange, takeVersion, withSection } from "../version.ts";
+import { temporaryTree } from "./temporary-tree.ts";
 
 const added =
   '---\n"@throughline/cli": minor\n"@throughline/usage": patch\n---\n\n`stats` counts calls.\n\nA table follows:\n';
@@ -18,13 +19,18 @@ describe("the changelog of a version", () => {
   });
 
   it("stands before the earlier versions, and the packages get no changelog of their own", () => {
-    const changelog = withSection(readFileSync(join(repositoryRoot, "CHANGELOG.md"), "utf8"), section);
-    const versions = Array.from(changelog.matchAll(/^## (.*)$/gm), ([, version]) => version);
-    expect(versions.slice(0, 2)).toEqual(["0.2.0", "0.1.0"]);
-    expect(changelog.startsWith("# Changelog\n")).toBe(true);
+    const changelog = withSection("# Changelog\n\nOf all packages.\n\n## 0.1.0\n\nThe first.\n", section);
+    expect(changelog).toBe(`# Changelog\n\nOf all packages.\n\n${section}\n## 0.1.0\n\nThe first.\n`);
     const { changelog: setting } = JSON.parse(readFileSync(join(repositoryRoot, ".changeset/config.json"), "utf8")) as {
       readonly changelog: unknown;
     };
     expect(setting).toBe(false);
+  });
+
+  it("is not written without a changeset, and no version is taken", () => {
+    const root = temporaryTree({ ".changeset/config.json": "{}", "CHANGELOG.md": "# Changelog\n\n## 0.1.0\n" });
+    const { status, problem } = takeVersion(root, join(root, "absent.js"));
+    expect([status, problem]).toEqual([1, expect.stringMatching(/^There is no changeset, so /)]);
+    expect(readFileSync(join(root, "CHANGELOG.md"), "utf8")).toBe("# Changelog\n\n## 0.1.0\n");
   });
 });
