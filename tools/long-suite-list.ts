@@ -210,7 +210,6 @@ export const longSuites: readonly LongSuite[] = [
     project: "packages/session",
     full: files([
       "failed-flushes.slow",
-      "fifty-gauges.slow",
       "kill-steps.slow",
       "killed-streams.slow",
       "large-answers",
@@ -324,6 +323,7 @@ export const longSuites: readonly LongSuite[] = [
       "encrypt-existing.slow",
       "exit-codes",
       "failed-flushes.slow",
+      "fifty-gauges.slow",
       "gateway",
       "hostile-texts",
       "kill-append.slow",
