@@ -1,5 +1,6 @@
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -278,15 +279,20 @@ describe("encryption export-key", () => {
 });
 
 describe("encryption rotate", () => {
-  it("replaces the main key and the recovery key", async () => {
-    const { run, recoveryKey } = await encryptedHome("rotated");
+  it("replaces the main key and the recovery key, which still open older copies of the keyring", async () => {
+    const { path, run, recoveryKey } = await encryptedHome("rotated");
     await run(["append", "notes"], { stdin: draft });
+    copyFileSync(join(path, "keys.db"), join(path, "older.db"));
     const { code, stdout } = await run(["encryption", "rotate", "--new-main-key", "file:new.key", "--yes"]);
     expect(code).toBe(0);
     expect(stdout).not.toContain(recoveryKey);
     expect((await run(["show", "notes"])).code).toBe(1);
     const environment = { THROUGHLINE_ENCRYPTION_MAIN_KEY: "file:new.key" };
     expect((await run(["show", "notes"], { environment })).stdout).toContain(planted);
+    const recovery = { THROUGHLINE_ENCRYPTION_MAIN_KEY: "env:RECOVERY", RECOVERY: recoveryKey };
+    expect((await run(["show", "notes"], { environment: recovery })).code).toBe(1);
+    const older = { ...recovery, THROUGHLINE_ENCRYPTION_KEYRING: "older.db" };
+    expect((await run(["show", "notes"], { environment: older })).stdout).toContain(planted);
   });
 });
 

@@ -72,7 +72,9 @@ async function init(context: CommandContext): Promise<number> {
 /** A recovery key cannot be shown again, so a new one takes its place. */
 async function exportKey(context: CommandContext, encryption: Encryption): Promise<number> {
   const { output } = context;
-  await context.confirm("Replace the recovery key? The old one opens the keyring no more; the main key stays.");
+  await context.confirm(
+    "Replace the recovery key? Older copies of the keyring still open with the old one. If somebody saw it, use `encryption rotate` instead.",
+  );
   const { recoveryKey } = await encryption.replaceRecoveryKey();
   if (output.isJson) await output.object({ kind: "keyring", path: encryption.status().path, recoveryKey });
   else await output.line(recoveryKey);
