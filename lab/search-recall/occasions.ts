@@ -13,7 +13,7 @@ interface Occasion {
   readonly needed: Map<string, Kind>;
 }
 
-/** How many were looked for, and how many of them found. */
+/** Counts what was looked for, and how much of it was found. */
 export interface SearchTally {
   asked: number;
   found: number;
@@ -21,33 +21,36 @@ export interface SearchTally {
 
 export interface SearchRecall {
   /**
-   * Of the first occasion after each cut that needed something, a user message or a command that failed: a place with
-   * some of it is among the best five.
+   * Counts the first occasion after each cut that needed something, a user message or a command that failed. It is found
+   * when a place with some of what it needed is among the best five.
    */
   readonly next: SearchTally;
-  /** The same of every user message behind every cut. */
+  /** Counts every user message behind every cut in the same way. */
   readonly user: SearchTally;
-  /** Of every command that failed. */
+  /** Counts every command that failed in the same way. */
   readonly command: SearchTally;
-  /** Of both, each once, after the nearest cut: a message behind twenty cuts is one. */
+  /** Counts both, each once, after the nearest cut: a message behind twenty cuts is one. */
   readonly once: SearchTally;
-  /** Of every single thing that was needed: a place that holds it is among the best five. */
+  /** Counts every thing that was needed. It is found when a place that holds it is among the best five. */
   readonly things: SearchTally;
-  /** Of the same: it can be read in the answer itself. */
+  /** Counts the same things. They are found when the answer itself shows them. */
   readonly shown: SearchTally;
-  /** Of the same: in the summary with its details, in the part that was kept, or in its place among the best five. */
+  /**
+   * Counts every path. It is found in the summary with its details, in the part that was kept, or in its place among the
+   * best five.
+   */
   readonly paths: SearchTally;
-  /** The same of what is no path. */
+  /** Counts what is no path in the same way. */
   readonly others: SearchTally;
-  /** Of every path: in the summary, in the part that was kept, or to be read in the answer itself. */
+  /** Counts every path. It is found in the summary, in the part that was kept, or when the answer itself shows it. */
   readonly pathsRead: SearchTally;
-  /** The same of what is no path. */
+  /** Counts what is no path in the same way. */
   readonly othersRead: SearchTally;
-  /** Of every path: in the summary or in the part that was kept, without a search. */
+  /** Counts every path. It is found in the summary or in the part that was kept, without a search. */
   readonly pathsInFront: SearchTally;
-  /** The same of what is no path. */
+  /** Counts what is no path in the same way. */
   readonly othersInFront: SearchTally;
-  /** Control: the five newest places of the same size instead of the found ones, by occasion. */
+  /** Counts the occasions once more as a control, with the five newest places of the same size instead of the best. */
   readonly newest: SearchTally;
 }
 

@@ -3,7 +3,7 @@ import stringWidth from "fast-string-width";
 /** Returns the cells of a text that may hold styles, as the cursor moves. */
 export const styledWidth: (text: string) => number = stringWidth;
 
-/** Is made on use: it reads tables of Unicode, 8 ms of each start. */
+/** The segmenter is made on use, because it reads tables of Unicode, which is 8 ms of each start. */
 let graphemes: Intl.Segmenter | null = null;
 
 const plain = /^[ -~]*$/;

@@ -12,17 +12,17 @@ interface Run {
   readonly stderr: string;
 }
 
-/** Is a command that goes on, after its first line. */
+/** A command that goes on, after its first line. */
 interface Started {
   readonly line: string;
   readonly child: ChildProcess;
   end(): Promise<number | null>;
 }
 
-/** Is the command line with the page, installed as npm does it, and an empty home. */
+/** The command line with the page, installed as npm does it, and an empty home. */
 export interface Installed {
   readonly home: string;
-  /** Is the only folder of the path, so that no program of this machine is found. */
+  /** The only folder of the path, so that no program of this machine is found. */
   readonly programs: string;
   run(args: readonly string[], environment?: Readonly<Record<string, string>>): Promise<Run>;
   start(args: readonly string[]): Promise<Started>;

@@ -35,7 +35,7 @@ export const conversationCommands: readonly CommandDefinition[] = [
         description: "before the model changes a file: ask (on a terminal), allow or deny (default: ask)",
         choices: ["ask", "allow", "deny"],
       },
-      { flags: "--allow-edits", description: "the same as --approval allow, which --yes is not" },
+      { flags: "--allow-edits", description: "the same as --approval allow; `--yes` does not allow changes" },
       { flags: "--plain", description: "print line by line, for screen readers" },
     ],
     examples: [

@@ -11,7 +11,7 @@ export type LiveHost = Pick<Host, "stdin" | "stdout" | "signal" | "environment" 
 
 const pasteMarks = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
 
-/** Stands there until a view draws: keys are taken, and wait for the editor. */
+/** This frame stands there until a view draws. Keys that come meanwhile wait for the editor. */
 const firstRegion: Frame = { rows: ["", prompt], caret: { row: 1, column: prompt.length } };
 
 /** The terminal in raw mode with a region at its bottom. What the output writes stands above the region. */
