@@ -88,8 +88,8 @@ export interface Encryption extends PayloadCodec {
    */
   rotateMainKey(mainKey: MainKey): Promise<{ readonly recoveryKey: string }>;
   /**
-   * Replaces the recovery key, when the printed one was lost. The main key stays. The old recovery key still opens
-   * copies of the keyring from before, and what it finds there opens this one. Call `rotateMainKey` when somebody saw it.
+   * Replaces the recovery key, when the printed one was lost. The main key stays. When somebody saw the key,
+   * call `rotateMainKey`: with an older copy of the keyring the key that was seen still opens this one.
    * @throws {ThroughlineError} KEYRING_IO, MAIN_KEY_WRONG after a rotation by another process
    */
   replaceRecoveryKey(): Promise<{ readonly recoveryKey: string }>;
