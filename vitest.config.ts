@@ -73,7 +73,7 @@ const testProjects: readonly TestProject[] = [
   })),
 ];
 
-const memory: string | null = !isLongRun && isRoomyMemory("/dev/shm") ? makeRunFolder("/dev/shm") : null;
+const memory: string | null = isRoomyMemory("/dev/shm") ? makeRunFolder("/dev/shm") : null;
 
 /** Another version of the AI SDK than the workspace's, by the folder that it was installed into (`lab/ai-sdk-versions.ts`). */
 const aiSdkFolder: string | undefined = process.env["THROUGHLINE_AI_SDK"];
@@ -121,7 +121,7 @@ const config: ViteUserConfig = defineConfig({
           TZ: "UTC",
           // and compiling these is three quarters of what such a process costs.
           NODE_COMPILE_CACHE: join(root, "node_modules/.cache/test-processes"),
-          ...(memory === null || onDisk.has(folder) ? {} : { TMPDIR: memory }),
+          ...(memory === null || isLongRun || onDisk.has(folder) ? {} : { TMPDIR: memory }),
         },
         // Against a test that hangs, not against one that is slow: the slowest takes 20 s on a quiet machine.
         testTimeout: 180_000,

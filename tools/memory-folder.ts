@@ -6,6 +6,7 @@ const gibibyte = 1024 ** 3;
 /** What has to be free: place for the files, and memory for them beside the processes of the tests. */
 const leastFree = { placeBytes: 4 * gibibyte, memoryBytes: 8 * gibibyte } as const;
 
+const variable = "THROUGHLINE_RUN_FOLDER";
 const folderOfRun = /^throughline-(\d+)$/;
 
 /** Returns whether files in a folder lie in memory, there is room for them, and a library can be loaded from there. */
@@ -42,15 +43,23 @@ export function removeDeadFolders(parent: string): void {
   }
 }
 
-/** Makes the folder of this run, which goes with the process. The name is short: sockets below it have long ones. */
+/** The folder in memory that the test run has made, for it and for the processes that it starts; null without one. */
+export function runFolder(): string | null {
+  return process.env[variable] ?? null;
+}
+
+/**
+ * Makes the folder of this run, which goes with the process. Its name is short, because sockets lie below it. A server
+ * that a test starts as another user passes through.
+ */
 export function makeRunFolder(parent: string): string {
   const folder = join(parent, `throughline-${process.pid}`);
   // Each project of vitest reads the configuration again, in the same process.
-  if (process.env["THROUGHLINE_RUN_FOLDER"] === folder) return folder;
+  if (runFolder() === folder) return folder;
   removeDeadFolders(parent);
   rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { mode: 0o700 });
-  process.env["THROUGHLINE_RUN_FOLDER"] = folder;
+  mkdirSync(folder, { mode: 0o711 });
+  process.env[variable] = folder;
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

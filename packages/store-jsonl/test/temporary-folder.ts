@@ -1,8 +1,9 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statfsSync, statSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
+import { runFolder } from "../../../tools/memory-folder.ts";
 import { isLongRun } from "../../../tools/test-size.ts";
 
 /** A folder that is gone after the test. */
@@ -27,11 +28,8 @@ export function makeFolder(): string {
  * The long tier runs them on the disk.
  */
 export function makeQuickFolder(): string {
-  const memory = "/dev/shm";
-  if (isLongRun || statSync(memory, { throwIfNoEntry: false })?.isDirectory() !== true) return makeFolder();
-  const { bavail, bsize } = statfsSync(memory);
-  // In a container it may be small.
-  return bavail * bsize > 512 * 1024 * 1024 ? mkdtempSync(join(memory, "throughline-jsonl-")) : makeFolder();
+  const memory = isLongRun ? null : runFolder();
+  return memory === null ? makeFolder() : mkdtempSync(join(memory, "throughline-jsonl-"));
 }
 
 /** Every file below a folder, by its path from there. */

@@ -1,19 +1,17 @@
-import { mkdtempSync, rmSync, statfsSync, statSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock, SessionRef, SessionStore } from "@throughline/core";
 import { systemClock } from "@throughline/core/internal";
 import { afterEach } from "vitest";
+import { runFolder } from "../../../tools/memory-folder.ts";
 import { refOf } from "./append-drafts.ts";
 
 const folders: string[] = [];
 
 /** Where a flush costs nothing, for tests of the contract: thousands of commits, of which none meets a failing disk. */
 export function quickFolder(): string {
-  if (statSync("/dev/shm", { throwIfNoEntry: false })?.isDirectory() !== true) return tmpdir();
-  const { bavail, bsize } = statfsSync("/dev/shm");
-  // In a container it may be small.
-  return bavail * bsize > 512 * 1024 * 1024 ? "/dev/shm" : tmpdir();
+  return runFolder() ?? tmpdir();
 }
 
 /** With a clock that stands, writes that are asked for together share a commit, however long each takes. */
