@@ -166,7 +166,7 @@ function judge(clone: string, mutant: Mutant, baselines: Baselines): { readonly 
       continue;
     }
     writeFileSync(path, apply(source, mutant));
-    const outcome = run(clone, command, args, Math.max(patience.leastMs, patience.times * baseline.ms));
+    const outcome = run(clone, command, args, Math.ceil(Math.max(patience.leastMs, patience.times * baseline.ms)));
     writeFileSync(path, source);
     if (outcome?.kind === "failed") return { tier, failure: outcome.text };
     unknown ||= outcome?.text ?? "";

@@ -88,7 +88,7 @@ export interface Encryption extends PayloadCodec {
    */
   rotateMainKey(mainKey: MainKey): Promise<{ readonly recoveryKey: string }>;
   /**
-   * Replaces the recovery key, when the printed one was lost. The main key stays. When somebody saw the key,
+   * Replaces the recovery key, when the printed one was lost. The main key stays. When others saw the key,
    * call `rotateMainKey`: with an older copy of the keyring the key that was seen still opens this one.
    * @throws {ThroughlineError} KEYRING_IO, MAIN_KEY_WRONG after a rotation by another process
    */
