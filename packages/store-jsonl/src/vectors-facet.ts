@@ -50,15 +50,7 @@ function backendOf(scope: VectorsContext): VectorBackend {
     },
     shown: (query) => track(async () => shownIn(agentAt(query), query)),
     codes: (at, model, after, limit) => track(async () => agentAt(at).vectors.codes(model, after, limit)),
-    sessionIds: (at) =>
-      track(
-        async () =>
-          new Map(
-            agentAt(at)
-              .vectors.owners()
-              .map(({ place, id }) => [place, id]),
-          ),
-      ),
+    sessionIds: (at, owners) => track(async () => agentAt(at).vectors.sessionIds(owners)),
     vectors: (at, model, numbers) => track(async () => agentAt(at).vectors.vectors(model, numbers)),
   };
 }

@@ -6,6 +6,7 @@ import {
   type NumberedCode,
   type NumberedVector,
   pendingOf,
+  type SessionNumber,
   vectorMark,
   type VectorProgress,
   type VectorSession,
@@ -133,6 +134,15 @@ export class VectorsFile {
   /** Lists the sessions that may have vectors. */
   owners(): readonly OwnerRow[] {
     return this.#all<OwnerRow>("SELECT place, id, removals FROM sessions ORDER BY place");
+  }
+
+  /** Returns the ids of the sessions at these places. */
+  sessionIds(places: readonly SessionNumber[]): ReadonlyMap<SessionNumber, string> {
+    const rows = this.#all<OwnerRow>(
+      "SELECT place, id FROM sessions WHERE place IN (SELECT value FROM json_each(?))",
+      JSON.stringify(places),
+    );
+    return new Map(rows.map(({ place, id }) => [place, id]));
   }
 
   codes(model: string, after: number, limit: number): readonly NumberedCode[] {

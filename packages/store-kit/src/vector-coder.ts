@@ -1,6 +1,6 @@
-import type { PayloadCodec } from "@throughline/core";
-import type { VectorScope } from "@throughline/core/internal";
-import { createPayloadCoder, isUndecodedPayload } from "./payload-coder.ts";
+import { type ErrorCode, hasErrorCode, type PayloadCodec } from "@throughline/core";
+import { isLostPayload, type VectorScope } from "@throughline/core/internal";
+import { createPayloadCoder } from "./payload-coder.ts";
 import type { KeptVector, NumberedVector } from "./vector-backend.ts";
 
 /** Names the vectors of a session that one model made. */
@@ -11,14 +11,17 @@ export interface VectorPlace extends VectorScope {
   readonly sessionId: string;
 }
 
+/** States why a vector does not decode: it never will, or its key is not in the keyring at the moment. */
+export type Undecoded = "lost" | "no key";
+
 /** Converts vectors to what a store keeps, and back. A text can be guessed from its vector, so a codec encodes both parts. */
 export interface VectorCoder {
   /** Returns the vector to keep. @throws {ThroughlineError} CODEC_FAILED */
   seal(vector: KeptVector, place: VectorPlace): KeptVector;
-  /** Returns the code of a kept vector; null when it does not decode. */
-  code(kept: Uint8Array, place: VectorPlace): Uint8Array | null;
-  /** Returns the numbers of a kept vector; null when they do not decode. */
-  numbers(kept: NumberedVector, place: VectorPlace): NumberedVector | null;
+  /** Returns the code of a kept vector. @throws {ThroughlineError} CODEC_FAILED while the whole keyring is away */
+  code(kept: Uint8Array, place: VectorPlace): Uint8Array | Undecoded;
+  /** Returns the numbers of a kept vector. @throws {ThroughlineError} CODEC_FAILED while the whole keyring is away */
+  numbers(kept: NumberedVector, place: VectorPlace): NumberedVector | Undecoded;
 }
 
 const scaleBytes = 8;
@@ -29,12 +32,13 @@ export function createVectorCoder(codec: PayloadCodec | undefined): VectorCoder 
   const coder = createPayloadCoder(codec);
   const ownerOf = ({ namespace, agentId, model, sessionId }: VectorPlace, part: string) =>
     ({ ref: { namespace, agentId, key: "" }, sessionId, id: `${model} ${part}`, part: "vector" }) as const;
-  const decoded = (kept: Uint8Array, place: VectorPlace, part: string): Uint8Array | null => {
+  const decoded = (kept: Uint8Array, place: VectorPlace, part: string): Uint8Array | Undecoded => {
     try {
       return coder.decode(kept, ownerOf(place, part));
     } catch (error) {
-      // A vector can be computed again, so a damaged or erased one hides no other.
-      if (isUndecodedPayload(error)) return null;
+      // One vector that is damaged, erased or without its key hides no other. Any other failure concerns them all.
+      if (isLostPayload(error)) return "lost";
+      if (isKeyMissing(error)) return "no key";
       throw error;
     }
   };
@@ -56,11 +60,16 @@ export function createVectorCoder(codec: PayloadCodec | undefined): VectorCoder 
     numbers(kept, place) {
       const { buffer, byteOffset, length } = kept.values;
       const plain = decoded(new Uint8Array(buffer, byteOffset, length), place, partOf(kept));
-      if (plain === null) return null;
+      if (typeof plain === "string") return plain;
       const scale = new DataView(plain.buffer, plain.byteOffset).getFloat64(0, true);
       return { ...kept, scale, values: new Int8Array(plain.slice(scaleBytes).buffer) };
     },
   };
+}
+
+/** Returns whether the keyring lacks the key. An older copy of it does, and so it seems when a bit of the key's id has flipped. */
+function isKeyMissing(error: unknown): boolean {
+  return hasErrorCode(error, "CODEC_FAILED") && error.details["reason"] === ("KEY_MISSING" satisfies ErrorCode);
 }
 
 /** The numbers decide the rank of records, so they are bound to these. A code chooses only which numbers are compared. */

@@ -63,11 +63,6 @@ export class CodeTable {
     return this.#blocks.reduce((sum, { size }) => sum + size, 0);
   }
 
-  get lastNumber(): number {
-    const last = this.#blocks.at(-1);
-    return last?.numbers[last.size - 1] ?? 0;
-  }
-
   add(number: number, owner: number, code: Uint8Array): void {
     let block = this.#blocks.at(-1);
     if (block === undefined || block.size === block.numbers.length) {

@@ -28,6 +28,8 @@ export interface VectorSession {
 export interface VectorSessions {
   /** Returns the session at an address; null without one. */
   at(ref: SessionRef): VectorSession | null;
+  /** Returns the session that `id` identifies; null without one. */
+  withId(id: string): VectorSession | null;
   /** Lists the sessions of a scope. */
   of(scope: VectorScope): readonly VectorSession[];
 }
@@ -99,7 +101,13 @@ export class VectorTable {
           return isWanted ? [{ owner: id, toSeq: Infinity, ref, sessionId }] : [];
         }),
       codes: (scope, model, after, limit) => this.#codes(orderName(scope, model), after, limit),
-      sessionIds: (scope) => new Map(sessions.of(scope).map(({ id, sessionId }) => [id, sessionId])),
+      sessionIds: (_scope, owners) =>
+        new Map(
+          owners.flatMap((owner) => {
+            const session = sessions.withId(String(owner));
+            return session === null ? [] : [[owner, session.sessionId] as const];
+          }),
+        ),
       vectors: (scope, model, numbers) => this.#vectors(sessions.of(scope), model, numbers),
     };
   }

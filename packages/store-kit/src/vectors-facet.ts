@@ -11,7 +11,7 @@ import type {
   VectorBackend,
 } from "./vector-backend.ts";
 import { assertForgetOptions, assertNearestQuery, assertPendingQuery, assertVectorPut } from "./vector-checks.ts";
-import { createVectorCoder, type VectorCoder } from "./vector-coder.ts";
+import { createVectorCoder, type Undecoded, type VectorCoder } from "./vector-coder.ts";
 import { CodeTable, cosine, keptVector, type Nearness, signsOf } from "./vector-codes.ts";
 
 /** The signs of the numbers choose this many vectors, which are then compared by their numbers. */
@@ -110,8 +110,9 @@ async function rated(
       const some = numbers.slice(from, from + rescored);
       for (const kept of await ask(() => backend.vectors(query, query.model, some), null)) {
         const found = coder === null ? kept : decoded(coder, known, kept, query);
-        if (found === null) continue;
-        gone.delete(found.number);
+        if (found === "lost") continue;
+        gone.delete(kept.number);
+        if (found === "no key") continue;
         const session = shown.get(found.owner)?.find(({ toSeq }) => found.lastSeq <= toSeq);
         if (session === undefined || found.values.length !== vector.length) continue;
         seen += 1;
@@ -129,9 +130,9 @@ function decoded(
   { sessionIds }: KnownTable,
   kept: NumberedVector,
   { namespace, agentId, model }: NearestQuery,
-): NumberedVector | null {
+): NumberedVector | Undecoded {
   const sessionId = sessionIds.get(kept.owner);
-  return sessionId === undefined ? null : coder.numbers(kept, { namespace, agentId, model, sessionId });
+  return sessionId === undefined ? "lost" : coder.numbers(kept, { namespace, agentId, model, sessionId });
 }
 
 function hitOf(
@@ -166,6 +167,19 @@ interface KnownTable {
   readonly ownerNumbers: Map<SessionNumber, number>;
   /** Holds the ids of the owners under a codec. */
   readonly sessionIds: Map<SessionNumber, string>;
+  /** Holds the codes of each owner whose key is not in the keyring. */
+  readonly keyless: Map<SessionNumber, NumberedCode[]>;
+  /** Numbers the last code that was read, which a search may have removed since. */
+  lastNumber: number;
+  searches: number;
+}
+
+/** Holds the codes of one read, as they are entered. */
+interface DecodedCodes {
+  readonly codes: readonly NumberedCode[];
+  readonly codeBytes: number;
+  readonly keyless: readonly NumberedCode[];
+  readonly sessionIds: ReadonlyMap<SessionNumber, string>;
 }
 
 /**
@@ -185,43 +199,54 @@ class KnownTables {
   /** Returns the codes of a model in a scope; null without any. */
   async current(scope: VectorScope, model: string, pause: () => Promise<void>): Promise<KnownTable | null> {
     const name = JSON.stringify([scope.namespace, scope.agentId, model]);
+    const before = this.#tables.get(name);
+    // Codes are in the order of their numbers, so those whose key has come back are read again with all others.
+    if (before !== undefined && this.#hasKeyAgain(scope, model, before)) this.#tables.delete(name);
     for (;;) {
-      const after = this.#tables.get(name)?.codes.lastNumber ?? 0;
+      const after = this.#tables.get(name)?.lastNumber ?? 0;
       const kept = await ask(() => this.#backend.codes(scope, model, after, codesAtOnce), null);
-      const { rows, sessionIds } = await this.#decoded(scope, model, kept);
+      const decoded = await this.#decoded(scope, model, kept);
       // Another search may have added the same codes during the wait.
-      const known = this.#tables.get(name) ?? newTable(rows);
+      const known = this.#tables.get(name) ?? (kept.length === 0 ? null : newTable(decoded.codeBytes));
       if (known === null) return null;
-      for (const [owner, sessionId] of sessionIds) known.sessionIds.set(owner, sessionId);
-      const last = known.codes.lastNumber;
-      for (const { number, owner, code } of rows)
-        if (number > last) known.codes.add(number, ownerNumber(known, owner), code);
+      addCodes(known, decoded);
       this.#keep(name, known);
-      if (rows.length < codesAtOnce) return known;
+      if (kept.length < codesAtOnce) return known;
       await pause();
     }
   }
 
-  /** A code that does not decode is entered as zeros, and goes when a search finds that its numbers do not decode either. */
+  /** Tries one code of each owner, another one at each search: a single one may be damaged. */
+  #hasKeyAgain({ namespace, agentId }: VectorScope, model: string, known: KnownTable): boolean {
+    const turn = known.searches++;
+    return known.keyless.entries().some(([owner, codes]) => {
+      const [tried, sessionId] = [codes[turn % codes.length], known.sessionIds.get(owner)];
+      if (this.#coder === null || tried === undefined || sessionId === undefined) return false;
+      return this.#coder.code(tried.code, { namespace, agentId, model, sessionId }) !== "no key";
+    });
+  }
+
+  /** A lost code is entered as zeros, and goes when a search finds that its numbers are lost, too. */
   async #decoded(
     { namespace, agentId }: VectorScope,
     model: string,
     kept: readonly NumberedCode[],
-  ): Promise<{
-    readonly rows: readonly NumberedCode[];
-    readonly sessionIds: ReadonlyMap<SessionNumber, string>;
-  }> {
+  ): Promise<DecodedCodes> {
     const coder = this.#coder;
-    if (coder === null || kept.length === 0) return { rows: kept, sessionIds: new Map() };
+    if (coder === null || kept.length === 0)
+      return { codes: kept, codeBytes: kept[0]?.code.length ?? 0, keyless: [], sessionIds: new Map() };
     const owners = [...new Set(kept.map(({ owner }) => owner))];
     const sessionIds = await ask(() => this.#backend.sessionIds({ namespace, agentId }, owners), null);
     const unknown = signsOf(new Float32Array(Number(model.slice(model.lastIndexOf("@") + 1))));
-    const rows = kept.map((row) => {
+    const codes: NumberedCode[] = [];
+    const keyless: NumberedCode[] = [];
+    for (const row of kept) {
       const sessionId = sessionIds.get(row.owner);
-      const code = sessionId === undefined ? null : coder.code(row.code, { namespace, agentId, model, sessionId });
-      return { ...row, code: code ?? unknown };
-    });
-    return { rows, sessionIds };
+      const code = sessionId === undefined ? "lost" : coder.code(row.code, { namespace, agentId, model, sessionId });
+      if (code === "no key") keyless.push(row);
+      else codes.push({ ...row, code: code === "lost" ? unknown : code });
+    }
+    return { codes, codeBytes: unknown.length, keyless, sessionIds };
   }
 
   #keep(name: string, known: KnownTable): void {
@@ -232,9 +257,31 @@ class KnownTables {
   }
 }
 
-function newTable([first]: readonly NumberedCode[]): KnownTable | null {
-  if (first === undefined) return null;
-  return { codes: new CodeTable(first.code.length), owners: [], ownerNumbers: new Map(), sessionIds: new Map() };
+function newTable(codeBytes: number): KnownTable {
+  return {
+    codes: new CodeTable(codeBytes),
+    owners: [],
+    ownerNumbers: new Map(),
+    sessionIds: new Map(),
+    keyless: new Map(),
+    lastNumber: 0,
+    searches: 0,
+  };
+}
+
+/** Adds what another search has not added meanwhile. */
+function addCodes(known: KnownTable, { codes, keyless, sessionIds }: DecodedCodes): void {
+  const after = known.lastNumber;
+  for (const [owner, sessionId] of sessionIds) known.sessionIds.set(owner, sessionId);
+  for (const { number, owner, code } of codes)
+    if (number > after) known.codes.add(number, ownerNumber(known, owner), code);
+  for (const row of keyless) {
+    if (row.number <= after) continue;
+    const others = known.keyless.get(row.owner);
+    if (others === undefined) known.keyless.set(row.owner, [row]);
+    else others.push(row);
+  }
+  known.lastNumber = Math.max(after, codes.at(-1)?.number ?? 0, keyless.at(-1)?.number ?? 0);
 }
 
 function ownerNumber({ owners, ownerNumbers }: KnownTable, owner: SessionNumber): number {

@@ -72,6 +72,7 @@ export function createMemoryBackend(data: MemoryData): StoreBackend {
     files: createMemoryFileBackend(data.files),
     vectors: data.vectors.backend({
       at: (ref) => vectorSession(sessions.get(addressText(ref))),
+      withId: (id) => vectorSession(sessionById.get(id)),
       of: ({ namespace, agentId }) =>
         [...sessions.values()].flatMap((session) => {
           const { ref } = session.row;
