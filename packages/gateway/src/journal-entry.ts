@@ -2,8 +2,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { open, rename, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
-import type { PayloadCodec } from "@throughline/core";
-import { refused } from "@throughline/core/internal";
+import { type PayloadCodec, ThroughlineError } from "@throughline/core";
 import type { AnswerText } from "./call-facts.ts";
 import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { CallSession } from "./recorder.ts";
@@ -33,6 +32,12 @@ export interface JournaledCall {
 
 /** Holds what an encrypted file shows of its call: what an erasure has to know, and what the codec is bound to. */
 type CodedHead = Pick<JournaledCall, "scope" | "key" | "session"> & { readonly recordId: string };
+
+interface CodedFileHead extends CodedHead {
+  readonly v: 2;
+  /** Names the codec that encrypted the call. */
+  readonly codec: string;
+}
 
 /** Serializes a call. With a codec, one line of JSON stands before the coded bytes. */
 export function bytesOf(call: JournaledCall, codec: PayloadCodec | null): Buffer {
@@ -76,13 +81,22 @@ interface FileHead extends Omit<JournaledCall, "body" | "reply" | "rebuilt" | "s
 export function callOf(bytes: Buffer, codec: PayloadCodec | null): JournaledCall {
   const end = bytes.indexOf(0x0a);
   if (end === -1) throw new RangeError("The file has no head.");
-  const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead | (CodedHead & { readonly v: 2 });
+  const head = JSON.parse(bytes.toString("utf8", 0, end)) as FileHead | CodedFileHead;
   if (!("recordId" in head)) return plainCall(head, bytes, end);
-  if (codec === null)
-    throw refused("CODEC_FAILED", "The call in the journal is encrypted, and the gateway has no codec.", {
-      id: head.recordId,
-    });
+  if (codec?.name !== head.codec) throw wrongCodec(head, codec);
   return callOf(Buffer.from(codec.decode(bytes.subarray(end + 1), placeOf(head))), null);
+}
+
+function wrongCodec({ recordId: id, codec: needed }: CodedFileHead, given: PayloadCodec | null): Error {
+  const has = given === null ? "has no codec" : `has the codec ${given.name}`;
+  return new ThroughlineError(
+    "CODEC_FAILED",
+    `A call in the journal is encrypted by the codec ${needed}, and the gateway ${has}.`,
+    {
+      details: { id, needed, given: given?.name ?? null },
+      remedy: "Start the gateway with the codec of its store: `spoolCodec` of createGateway.",
+    },
+  );
 }
 
 function plainCall(head: FileHead, bytes: Buffer, end: number): JournaledCall {

@@ -2,6 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, statfs } from "node:fs/prom
 import { join } from "node:path";
 import type { PayloadCodec, SessionRef } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
+import { waitOf } from "./call-waits.ts";
 import { bytesOf, callOf, flush, headOf, type JournaledCall, writeWhole } from "./journal-entry.ts";
 import { PendingWork } from "./pending-work.ts";
 import type { CallSession } from "./recorder.ts";
@@ -132,13 +133,23 @@ export class Journal {
   }
 
   async #retain(name: string, session: CallSession | null): Promise<void> {
-    if (session === null) {
-      await flush(join(this.#folder, name));
-      return flush(this.#folder);
+    if (session !== null && (await this.#rewrite(name, session))) return;
+    await flush(join(this.#folder, name));
+    await flush(this.#folder);
+  }
+
+  /** Notes the session in a file. Returns false while its key is away: the file then stays as it is. */
+  async #rewrite(name: string, session: CallSession): Promise<boolean> {
+    let bytes: Buffer;
+    try {
+      bytes = bytesOf({ ...(await this.read(name)), session, key: session.key }, this.#codec);
+    } catch (error) {
+      if (waitOf(error) === null) throw error;
+      return false;
     }
-    const bytes = bytesOf({ ...(await this.read(name)), session, key: session.key }, this.#codec);
     await writeWhole(this.#folder, name, bytes, true);
     this.#resize(name, bytes.length);
+    return true;
   }
 
   /** Removes the file of a call that is stored. @throws Error of the system, when the file stays */

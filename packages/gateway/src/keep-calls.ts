@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { type Clock, type ErrorCode, hasErrorCode, type SessionRef } from "@throughline/core";
+import { type Clock, hasErrorCode, type SessionRef } from "@throughline/core";
 import { readRequest, replyOf } from "./call-facts.ts";
+import { type CallWait, keyReason, waitOf } from "./call-waits.ts";
 import { newKey } from "./choose-session.ts";
 import type { GatewayLog } from "./gateway-log.ts";
 import type { GatewayMetrics, UnstoredCalls } from "./gateway-metrics.ts";
@@ -39,15 +40,15 @@ interface KeeperParts {
 interface Entry {
   readonly sinceMs: number;
   session: CallSession | null;
-  /**
-   * `storing`: the first attempt runs. `away`: the call waits for the store. `busy`: it waits for another owner's turn.
-   * `failed`: the store is there and did not take it.
-   */
-  state: "storing" | "away" | "busy" | "failed";
+  /** `storing`: the first attempt runs. `failed`: the store is there and did not take the call. */
+  state: CallWait | "storing" | "failed";
   tries: number;
+  /** States when a call that waits for its key is tried again, since each attempt reads a whole file. */
+  retryAtMs: number;
 }
 
 const retryMs = 1000;
+const keyRetryMs = 10_000;
 /**
  * A first attempt that takes longer counts as waiting for the store, so that later calls wait in files and not in
  * memory.
@@ -62,22 +63,6 @@ const mostBusyMs = 600_000;
 const busyPollMs = 250;
 const losingMs = 60_000;
 
-const awayCodes: readonly ErrorCode[] = [
-  "STORE_UNREACHABLE",
-  "STORE_LOCKED",
-  "STORE_OVERLOADED",
-  "STORE_READ_ONLY",
-  "STORE_FULL",
-  "STORE_IO",
-  "STORE_CLOSED",
-  "SESSION_BUSY",
-];
-
-/** Returns whether storing may succeed later, because the store is away or the session is busy. */
-export function isStoreAway(error: unknown): boolean {
-  return hasErrorCode(error, ...awayCodes);
-}
-
 /** Keeps each call in the journal until the recorder has stored it. Calls that have to wait are stored in their order. */
 export class CallKeeper {
   readonly #parts: KeeperParts;
@@ -91,6 +76,8 @@ export class CallKeeper {
   readonly #closed: Promise<void>;
   #draining: Promise<void> | null = null;
   #lostAtMs = -Infinity;
+  /** Holds what the log was told that calls wait for. */
+  readonly #told = new Set<string>();
 
   private constructor(parts: KeeperParts, journal: Journal | null) {
     this.#parts = parts;
@@ -234,7 +221,7 @@ export class CallKeeper {
   }
 
   #add(name: string, session: CallSession | null, state: Entry["state"]): void {
-    this.#entries.set(name, { sinceMs: this.#parts.clock.nowMs(), session, state, tries: 0 });
+    this.#entries.set(name, { sinceMs: this.#parts.clock.nowMs(), session, state, tries: 0, retryAtMs: 0 });
   }
 
   /**
@@ -250,7 +237,9 @@ export class CallKeeper {
       const entry = this.#entries.get(name);
       // An erasure removed the file meanwhile.
       if (entry === undefined) return;
-      entry.state = hasErrorCode(error, "SESSION_BUSY") ? "busy" : isStoreAway(error) ? "away" : "failed";
+      entry.state = waitOf(error) ?? "failed";
+      entry.retryAtMs = entry.state === "keyless" ? this.#parts.clock.nowMs() + keyRetryMs : 0;
+      this.#tellOnce(error);
       if (entry.state === "failed" && ++entry.tries >= mostTries) return this.#setAside(name, error);
       if (running === null) return;
       if (!this.#keepsFailed) {
@@ -279,6 +268,7 @@ export class CallKeeper {
       const isStored = await this.#storeEach();
       if (!isStored) await this.#parts.clock.sleep(retryMs, signal).catch(() => undefined);
     }
+    if (!this.isWaiting) this.#told.clear();
   }
 
   /** Keeps the order of the calls, and stops when the store is away. False when a file remains. */
@@ -293,7 +283,8 @@ export class CallKeeper {
       if (entry === undefined) continue;
       // Calls of one session must be stored in order, so a busy session blocks its later calls.
       if (this.#isBusy(entry.session, name)) entry.state = "busy";
-      else await this.#try(name, this.#storeWaited(name, entry), null);
+      else if (entry.retryAtMs <= this.#parts.clock.nowMs())
+        await this.#try(name, this.#storeWaited(name, entry), null);
       if (!this.#entries.has(name)) continue;
       isStored = false;
       if (entry.state === "away") return false;
@@ -335,15 +326,25 @@ export class CallKeeper {
     return state === "storing" && this.#parts.clock.nowMs() - sinceMs > lateMs;
   }
 
-  /** Returns whether an earlier call of the session waits for another owner's turn. @param before the name of a file */
+  /** Returns whether an earlier call of the session waits for a turn or a key. @param before the name of a file */
   #isBusy(session: CallSession | null, before: string | null = null): boolean {
     if (session === null) return false;
     return this.#entries
       .entries()
       .some(
         ([name, entry]) =>
-          entry.state === "busy" && entry.session?.key === session.key && (before === null || name < before),
+          (entry.state === "busy" || entry.state === "keyless") &&
+          entry.session?.key === session.key &&
+          (before === null || name < before),
       );
+  }
+
+  /** Tells a person what calls wait for, once until none waits any more. */
+  #tellOnce(error: unknown): void {
+    const reason = keyReason(error);
+    if (reason === null || this.#told.has(reason)) return;
+    this.#told.add(reason);
+    this.#parts.log.failed("Calls wait in files of the gateway, because a key cannot be used.", error);
   }
 
   /** Counts a call that neither has. The answer still ends where calls pass without a record. */

@@ -5,50 +5,15 @@ import { systemClock } from "@throughline/core/internal";
 import { createMemoryStore } from "@throughline/store-memory";
 import { encryptionForTests } from "@throughline/test-kit/encryption";
 import { afterEach, expect, it } from "vitest";
-import type { EndedCall } from "../src/call-record.ts";
 import { createGatewayMetrics, noMetrics } from "../src/gateway-metrics.ts";
 import { Journal } from "../src/journal.ts";
 import type { JournaledCall } from "../src/journal-entry.ts";
 import { CallKeeper } from "../src/keep-calls.ts";
 import { Recorder } from "../src/recorder.ts";
+import { callFacts as facts, journaledCall as callOf } from "./journaled-call.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "throughline-spool-"));
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
-
-const facts: EndedCall = {
-  recordId: "",
-  api: "anthropic-messages",
-  upstream: "claude",
-  mode: "record",
-  method: "POST",
-  path: "/v1/messages",
-  query: "",
-  requestHeaders: {},
-  responseHeaders: {},
-  status: 400,
-  outcome: "failed",
-  startedMs: 0,
-  firstByteMs: 1,
-  endedMs: 2,
-  requestSha256: "00",
-  requestBytes: 2,
-  requestEncoding: null,
-  responseSha256: "00",
-  responseBytes: 0,
-  errorBody: null,
-  unknownEvents: [],
-};
-
-const callOf = (recordId: string, startedMs: number): JournaledCall => ({
-  scope: { namespace: "", agentId: "main", tokenId: "t" },
-  session: null,
-  headers: { "throughline-session": "one" },
-  mayWrite: false,
-  call: { ...facts, recordId, startedMs },
-  body: Buffer.from("{}"),
-  reply: null,
-  rebuilt: null,
-});
 
 it("a file that cannot be removed once its call is stored is reported, and the next one is stored", async () => {
   const left: string[] = [];
