@@ -134,13 +134,17 @@ export function openKeyringFile(path: string): KeyringFile {
  * @throws {ThroughlineError} KEYRING_IO when the file belongs to another user
  */
 function closeToOthers(path: string): void {
-  if (process.platform === "win32" || (statSync(path).mode & 0o077) === 0) return;
+  if (process.platform === "win32") return;
+  const { mode, uid } = statSync(path);
+  if ((mode & 0o077) === 0) return;
   try {
     chmodSync(path, 0o600);
   } catch (error) {
     const { code } = error as { readonly code?: string };
     // No user can write to a file system that is read-only.
     if (code === "EROFS") return;
+    // FAT keeps no rights of files: its mount gives each file the same ones, and the owner cannot change them.
+    if (code === "EPERM" && uid === process.geteuid?.()) return;
     if (code !== "EPERM") throw error;
     throw refused("KEYRING_IO", `Other users can open the keyring ${quote(path)}, and it belongs to one of them.`, {
       path,

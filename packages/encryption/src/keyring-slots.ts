@@ -46,10 +46,16 @@ export async function makeSlots(main: MainKey | null, { keyringId, generation, m
   const rows: SlotRow[] = [];
   for (const [kind, by] of slots) {
     const method = methodOf(by);
-    const salt = await newSlotSalt(by);
+    const fresh = await newSlotSalt(by);
     const cost = method === "scrypt" ? scryptCost : noCost;
-    const key = await slotKey(by, salt, cost);
-    rows.push({ kind, method, salt, ...cost, wrapped: wrapSecret(master, key, generation, [keyringId, "slot", kind]) });
+    const key = await slotKey(by, fresh, cost);
+    rows.push({
+      kind,
+      method,
+      salt: fresh.salt,
+      ...cost,
+      wrapped: wrapSecret(master, key, generation, [keyringId, "slot", kind]),
+    });
   }
   return { rows, recoveryKey };
 }
@@ -82,7 +88,11 @@ export async function unlockMasters(database: DatabaseSync, main: MainKey): Prom
     throw refused("KEYRING_DAMAGED", "The keyring has lost its id or its main key.");
   const keyringId = id.toString("hex");
   assertMethod(slot.method as SlotMethod, methodOf(main));
-  const master = unwrapSecret(slot.wrapped, await slotKey(main, slot.salt, slot), [keyringId, "slot", kind]);
+  const master = unwrapSecret(slot.wrapped, await slotKey(main, { salt: slot.salt, wrapped: null }, slot), [
+    keyringId,
+    "slot",
+    kind,
+  ]);
   if (master === null) throw refused("MAIN_KEY_WRONG", `The ${kind} key does not open the keyring.`, { keyringId });
   const generation = generationOf(slot.wrapped);
   const keys = new Map<number, Uint8Array>([[generation, master]]);

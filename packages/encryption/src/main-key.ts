@@ -1,4 +1,4 @@
-import { hkdfSync, scrypt } from "node:crypto";
+import { hkdfSync, scrypt, timingSafeEqual } from "node:crypto";
 import { refused } from "@throughline/core/internal";
 import { parseRecoveryKey } from "./recovery-key.ts";
 import { keyBytes } from "./sealed-bytes.ts";
@@ -18,7 +18,10 @@ export type MainKey =
       readonly key: Uint8Array;
     }
   | {
-      /** Reaches a key service, which keeps the main key to itself. It is asked once when a keyring is made, and once when it is opened. */
+      /**
+       * Reaches a key service, which keeps the main key to itself. Making a keyring, and a rotation to the service, ask
+       * `wrap` once and then `unwrap` once, to see that it returns the key. Opening a keyring asks `unwrap` once.
+       */
       readonly service: {
         /** Returns 32 bytes encrypted under the key of the service. The keyring keeps the result: at most 64 KiB. */
         wrap(key: Uint8Array): Promise<Uint8Array>;
@@ -57,15 +60,24 @@ export function methodOf(main: MainKey): SlotMethod {
 const slotSaltBytes = 16;
 const mostWrappedBytes = 65_536;
 
+/** Holds the salt of a new slot, and what its key service has to unwrap from it: null for another main key. */
+export interface NewSalt {
+  readonly salt: Uint8Array;
+  readonly wrapped: Uint8Array | null;
+}
+
 /**
  * Returns the salt of a new slot. For a key service it is a random key, as the service has wrapped it.
  * @throws {ThroughlineError} KEYRING_IO when the service fails
  */
-export async function newSlotSalt(main: MainKey): Promise<Uint8Array> {
-  if (!("service" in main)) return secretBytes(slotSaltBytes);
-  const wrapped = await asked(() => main.service.wrap(secretBytes(keyBytes)));
-  if (wrapped.byteLength >= keyBytes && wrapped.byteLength <= mostWrappedBytes) return Uint8Array.from(wrapped);
-  throw refused("KEYRING_IO", `The key service returned ${wrapped.byteLength} bytes for a wrapped key.`);
+export async function newSlotSalt(main: MainKey): Promise<NewSalt> {
+  if (!("service" in main)) return { salt: secretBytes(slotSaltBytes), wrapped: null };
+  const key = secretBytes(keyBytes);
+  // A service may overwrite what it gets.
+  const salt = await asked(() => main.service.wrap(Uint8Array.from(key)));
+  if (salt.byteLength >= keyBytes && salt.byteLength <= mostWrappedBytes)
+    return { salt: Uint8Array.from(salt), wrapped: key };
+  throw refused("KEYRING_IO", `The key service returned ${salt.byteLength} bytes for a wrapped key.`);
 }
 
 async function asked(ask: () => Promise<Uint8Array>): Promise<Uint8Array> {
@@ -87,16 +99,20 @@ async function keyOf(main: Exclude<MainKey, { readonly passphrase: string }>, sa
 
 /**
  * Returns the key of a slot.
+ * @param wrapped what a key service has to return; null when a slot is opened, whose content tells
  * @throws {ThroughlineError} KEYRING_DAMAGED when the cost is out of bounds, MAIN_KEY_WRONG for a key of another length, KEYRING_IO
  *   when a key service fails
  */
-export async function slotKey(main: MainKey, salt: Uint8Array, cost: SlotCost): Promise<Buffer> {
+export async function slotKey(main: MainKey, { salt, wrapped }: NewSalt, cost: SlotCost): Promise<Buffer> {
   if (!("passphrase" in main)) {
     const key = await keyOf(main, salt);
     if (key.byteLength !== keyBytes)
       throw refused("MAIN_KEY_WRONG", `A main key has ${keyBytes} bytes; received ${key.byteLength}.`, {
         bytes: key.byteLength,
       });
+    // With another key nothing would open the keyring later.
+    if (wrapped !== null && !timingSafeEqual(key, wrapped))
+      throw refused("KEYRING_IO", "The key service unwrapped another key than it was given to wrap.");
     return Buffer.from(hkdfSync("sha256", key, salt, purpose, keyBytes));
   }
   const { n, r, p } = cost;

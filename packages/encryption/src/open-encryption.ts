@@ -82,7 +82,7 @@ export async function createKeyring(options: CreateKeyringOptions): Promise<{ re
 /**
  * Opens a keyring, and returns the codec of stores. Any number of processes of one host may have it open.
  *
- * Words are indexed as keyed tokens, and search by meaning is off. Addresses, times, sizes and ids stay plain.
+ * Words are indexed as keyed tokens, and vectors for search by meaning are encrypted. Addresses, times, sizes and ids stay plain.
  *
  * @throws {ThroughlineError} INPUT_INVALID, KEYRING_NOT_FOUND, KEYRING_DAMAGED, KEYRING_IO, MAIN_KEY_WRONG
  *

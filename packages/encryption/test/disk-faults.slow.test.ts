@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import type { CodecContext } from "@throughline/core/internal";
 import { createKeyring, openEncryption } from "@throughline/encryption";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { mainKey, opened } from "./temporary-keyring.ts";
+import { bundledWorker } from "../../../tools/bundle-worker.ts";
+import { keyringPath, mainKey, opened } from "./temporary-keyring.ts";
 
 const place: CodecContext = { namespace: "", agentId: "main", sessionId: "s", id: "r1", part: "record" };
 const text = Buffer.from("a planted word");
@@ -83,5 +85,31 @@ describe.skipIf(!canMount)("a keyring on a disk that fails", () => {
       code: "KEYRING_IO",
     });
     expect(codec.decode(coded, place)).toEqual(text);
+  });
+});
+
+const hasStrace = spawnSync("strace", ["-V"]).status === 0;
+const openKeyring = bundledWorker(new URL("./open-keyring.ts", import.meta.url));
+
+/** Opens a keyring in a process for which changing the rights of a file fails, as on FAT. */
+function openedWithoutRights(keyring: string): string {
+  const inject = "inject=?chmod,?fchmodat:error=EPERM";
+  const { stdout, stderr } = spawnSync(
+    "strace",
+    ["-f", "-o", "/dev/null", "-e", "trace=?chmod,?fchmodat", "-e", inject, process.execPath, openKeyring, keyring],
+    { encoding: "utf8" },
+  );
+  return stdout === "" ? stderr : stdout;
+}
+
+describe.skipIf(!hasStrace || process.getuid?.() !== 0)("a keyring on a file system without rights", () => {
+  it("opens for its owner, and for nobody while it belongs to another user", async () => {
+    const keyring = keyringPath();
+    await createKeyring({ keyring, mainKey });
+    const { keyringId } = (await opened(keyring)).status();
+    chmodSync(keyring, 0o755);
+    expect(openedWithoutRights(keyring)).toBe(keyringId);
+    chownSync(keyring, 12_345, 0);
+    expect(openedWithoutRights(keyring)).toContain("it belongs to one of them");
   });
 });

@@ -33,6 +33,37 @@ describe("a keyring", () => {
     expect(readFileSync(keyring)).toEqual(before);
   });
 
+  it("is not made by a key service that does not return what it was given", async () => {
+    const keyring = keyringPath();
+    const asked: string[] = [];
+    const wrapping = new Map<string, Uint8Array>();
+    const service = {
+      wrap: async (key: Uint8Array) => {
+        const wrapped = Buffer.alloc(48, asked.push("wrap"));
+        wrapping.set(wrapped.toString("hex"), Uint8Array.from(key));
+        key.fill(0);
+        return wrapped;
+      },
+      unwrap: async (wrapped: Uint8Array) => {
+        asked.push("unwrap");
+        return wrapping.get(Buffer.from(wrapped).toString("hex")) ?? Buffer.alloc(32);
+      },
+    };
+    for (const given of [Buffer.alloc(32, 5), Buffer.alloc(31, 5)]) {
+      const lying = { service: { ...service, unwrap: async () => given } };
+      const code = given.byteLength === 32 ? "KEYRING_IO" : "MAIN_KEY_WRONG";
+      await expect(createKeyring({ keyring, mainKey: lying })).rejects.toMatchObject({ code, outcome: "not-applied" });
+      expect(existsSync(keyring)).toBe(false);
+    }
+    asked.length = 0;
+    await createKeyring({ keyring, mainKey: { service } });
+    expect(asked).toEqual(["wrap", "unwrap"]);
+    const codec = await opened(keyring, { service });
+    expect(asked).toEqual(["wrap", "unwrap", "unwrap"]);
+    await codec.rotateMainKey({ service });
+    expect(asked.slice(3)).toEqual(["wrap", "unwrap"]);
+  });
+
   it("that other users can open is closed to them, and a link to it stays one", async () => {
     const keyring = keyringPath();
     await createKeyring({ keyring, mainKey });
