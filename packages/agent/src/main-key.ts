@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { configProblem, expandHome, isOpenToOthers, isThere, readBoundedBytes } from "@throughline/config/internal";
+import { configProblem, expandHome, isThere, readBoundedBytes, rightsOf } from "@throughline/config/internal";
 import { ThroughlineError } from "@throughline/core";
 import { shellWord } from "@throughline/core/internal";
 import type { MainKey } from "@throughline/encryption";
@@ -38,14 +38,22 @@ export function mainKeyFile(context: KeyContext, name: string): string {
   return resolve(homeOf(context), expandHome(name, context.userHome) ?? name);
 }
 
-/** A group may read the file, because a container gets its secrets so. @throws {ThroughlineError} PATH_UNSAFE */
+/**
+ * A group may read the file, because a container gets its secrets so. On a read-only mount all may, because nobody can
+ * change that there.
+ * @throws {ThroughlineError} PATH_UNSAFE
+ */
 function assertPrivate(path: string): void {
-  if (!isOpenToOthers(path)) return;
+  const { isOpenToOthers, isMountedReadOnly, isOwn } = rightsOf(path);
+  if (!isOpenToOthers || isMountedReadOnly) return;
   const shown = JSON.stringify(path);
+  const close = `chmod 600 ${shellWord(path)}`;
+  const mount =
+    "A mounted secret gets `mode: 0400` (Docker) or `defaultMode: 0400` (Kubernetes), and the user of the container";
   throw new ThroughlineError("PATH_UNSAFE", `Other users can read or change the main key ${shown}.`, {
     outcome: "not-applied",
     details: { path },
-    remedy: `Close it: chmod 600 ${shellWord(path)}.`,
+    remedy: isOwn ? `Close it: ${close}.` : `Close it as its owner: ${close}. ${mount}.`,
   });
 }
 

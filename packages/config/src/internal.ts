@@ -10,7 +10,7 @@ export {
   isFolder,
   isThere,
   mostFileBytes,
-  isOpenToOthers,
+  rightsOf,
   readBoundedBytes,
   readBoundedFile,
 } from "./node/file-access.ts";

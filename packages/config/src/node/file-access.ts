@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
+import { accessSync, chmodSync, closeSync, constants, fstatSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import process from "node:process";
 import { ThroughlineError } from "@throughline/core";
@@ -22,9 +22,38 @@ export function isThere(path: string): boolean {
   }
 }
 
-/** Returns whether users outside of the group can read the file, or anyone but its owner can write it. Windows has no such rights. */
-export function isOpenToOthers(path: string): boolean {
-  return process.platform !== "win32" && (statSync(path).mode & 0o027) !== 0;
+/** States who may use a file beside its owner. */
+export interface FileRights {
+  /** Users outside of the group can read the file, or anyone but its owner can write it. Windows has no such rights. */
+  readonly isOpenToOthers: boolean;
+  /**
+   * Whoever mounted the file chose its rights, and no user can change them. Docker mounts a secret so with 0444, and Kubernetes
+   * with 0644.
+   */
+  readonly isMountedReadOnly: boolean;
+  readonly isOwn: boolean;
+}
+
+/** @throws Error of the system */
+export function rightsOf(path: string): FileRights {
+  const { mode, uid } = statSync(path);
+  const isOpenToOthers = process.platform !== "win32" && (mode & 0o027) !== 0;
+  const isWritable = (mode & 0o022) !== 0;
+  return {
+    isOpenToOthers,
+    isMountedReadOnly: isOpenToOthers && !isWritable && refusesAllChanges(path, mode),
+    isOwn: uid === process.geteuid?.(),
+  };
+}
+
+/** Asks for the rights that the file has. The kernel looks at the mount before it looks at the owner, unlike in `access`. */
+function refusesAllChanges(path: string, mode: number): boolean {
+  try {
+    chmodSync(path, mode & 0o7777);
+    return false;
+  } catch (error) {
+    return (error as { readonly code?: unknown }).code === "EROFS";
+  }
 }
 
 /** @throws {ThroughlineError} FILE_UNREADABLE */
