@@ -86,7 +86,6 @@ class JsonlStore implements core.SessionStore {
       durabilities: ["none", "process", "disk"],
       persistent: true,
       writers: "one-host",
-      // Text can be guessed from its vector.
       facets: { ...own, vectors: keepsIndex(options) },
       limits: options.limits,
     });

@@ -80,7 +80,6 @@ export function sqliteCapabilities({
       maintenance: true,
       partials: true,
       files: true,
-      // The text of a record can be guessed from its vector, which no codec protects.
       vectors: true,
     },
     limits,
