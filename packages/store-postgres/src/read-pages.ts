@@ -1,9 +1,9 @@
 import { hasErrorCode, type ReadOptions, type RecordPage, type SessionRef } from "@throughline/core";
-import { type ReadPayload, type RecordWindow, sessionNotFound } from "@throughline/core/internal";
+import { type ReadPayload, type RecordFor, type RecordWindow, sessionNotFound } from "@throughline/core/internal";
 import { checkedPage, readBounds } from "@throughline/store-kit/internal";
 import { addressOf } from "./append-records.ts";
 import { parametersOf } from "./layout.ts";
-import { numberOrNull, recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
+import { isWithoutSource, numberOrNull, recordOf, stateOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -29,7 +29,7 @@ export async function* readRecords<Payload extends ReadPayload>(
   sessionNo: string | null = null,
 ): AsyncGenerator<RecordPage<Payload>> {
   for await (const rows of readRows(context, ref, options, check, sessionNo)) {
-    const page = pageOf(context, ref, rows, options.payload ?? ("record" as Payload));
+    const page = await pageOf(context, ref, rows, options.payload ?? ("record" as Payload));
     if (page !== null) yield page;
   }
 }
@@ -113,16 +113,36 @@ function seqsOf(rows: readonly DatabaseRow[]): {
 }
 
 /** Returns null for an empty range. */
-export function pageOf<Payload extends ReadPayload>(
+export async function pageOf<Payload extends ReadPayload>(
   context: StoreContext,
   ref: SessionRef,
   rows: readonly DatabaseRow[],
   payload: Payload,
-): RecordPage<Payload> | null {
+): Promise<RecordPage<Payload> | null> {
   const [first] = rows;
   if (first === undefined || first["seq"] === null) return null;
-  const records = rows.map((row) => recordOf(context.rows, ref, row, payload));
+  const records: RecordFor<Payload>[] = [];
+  for (const row of rows)
+    try {
+      records.push(recordOf(context.rows, ref, row, payload));
+    } catch (error) {
+      if (hasErrorCode(error, "CODEC_FAILED")) await assertUndamaged(context, ref, row);
+      throw error;
+    }
   return { records, lastSeq: Number(first["session_last_seq"]) };
+}
+
+/**
+ * Reads a record that does not decode once more with its source, which its checksum covers, too: a page of records has no
+ * sources.
+ * @throws {ThroughlineError} STORE_CORRUPT for a damaged record
+ */
+async function assertUndamaged(context: StoreContext, ref: SessionRef, row: DatabaseRow): Promise<void> {
+  if (!isWithoutSource(row)) return;
+  const seq = Number(row["seq"]);
+  const place = { sessionNo: textOrNull(row["session_no"]), afterSeq: seq - 1, beforeSeq: seq + 1, left: 1 };
+  const [sourced] = await fetchPage(context, ref, place, { payload: "source" }, false);
+  if (sourced !== undefined && sourced["seq"] !== null) recordOf(context.rows, ref, sourced, "source");
 }
 
 /**
@@ -152,7 +172,7 @@ export async function readWindowPage(
   const [first] = rows;
   if (first === undefined) throw sessionNotFound(ref);
   const row = Object.fromEntries(stateColumns.map((column) => [column, first[`state_${column}`]]));
-  const page = pageOf(context, ref, rows, "record");
+  const page = await pageOf(context, ref, rows, "record");
   const windowSeq = numberOrNull(first["state_window_seq"]) ?? 1;
   checkedPage(seqsOf(rows), { afterSeq: Math.max(windowSeq - 1, 0), beforeSeq: Infinity, order: "ascending" });
   const records = [...(page?.records ?? [])];

@@ -154,11 +154,13 @@ export function recordOf<Payload extends ReadPayload>(
 export function fitsChecksum(row: DatabaseRow): boolean {
   const text = row["rest"] ?? row["coded"] ?? row["rest_payload"];
   const source = row["source"] ?? row["source_payload"];
-  const form = numberOrNull(row["form"]);
-  const isSourced = form !== null && form !== 0;
-  if (!(typeof text === "string" || text instanceof Uint8Array)) return true;
-  if (isSourced && !(source instanceof Uint8Array)) return true;
+  if (!(typeof text === "string" || text instanceof Uint8Array) || isWithoutSource(row)) return true;
   return Number(row["crc"]) === (source instanceof Uint8Array ? crc32(source, crc32(text)) : crc32(text));
+}
+
+/** Returns whether the record has a source that was not read with it. */
+export function isWithoutSource(row: DatabaseRow): boolean {
+  return (numberOrNull(row["form"]) ?? 0) !== 0 && !((row["source"] ?? row["source_payload"]) instanceof Uint8Array);
 }
 
 /** Returns the record, or null for a damaged or erased one. A read and `verify` report it. */

@@ -155,7 +155,7 @@ export async function* watchSession(
         const sessionNo = key === null ? null : placeOf(key).sessionNo;
         const position = { sessionNo, afterSeq: Math.min(reachedSeq, noSeq), beforeSeq: noSeq, left: Infinity };
         const rows = await fetchPage(context, ref, position, { signal }, false);
-        const page = pageOf(context, ref, rows, "record") ?? {
+        const page = (await pageOf(context, ref, rows, "record")) ?? {
           records: [],
           lastSeq: Number(rows[0]?.["session_last_seq"]),
         };

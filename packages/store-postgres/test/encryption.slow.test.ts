@@ -35,11 +35,12 @@ if ("unavailable" in place) {
   }
 }
 
-/** Flips one bit of the kept bytes of a record, or of the line that it came from. */
-async function flipBit(url: string, schema: string, column: "coded" | "source", seq: number): Promise<void> {
+/** Flips one bit of the kept bytes of a record. */
+async function flipBit(url: string, schema: string, sessionId: string, seq: number): Promise<void> {
   // Byte 1 is the first of the id of the key.
-  const sql = `UPDATE "${schema}".records SET ${column} = set_byte(${column}, 1, get_byte(${column}, 1) # 1) WHERE seq = $1`;
-  await withClient(url, async (client) => void (await client.query(sql, [seq])));
+  const sql = `UPDATE "${schema}".records SET coded = set_byte(coded, 1, get_byte(coded, 1) # 1)
+    WHERE seq = $1 AND session_no = (SELECT session_no FROM "${schema}".sessions WHERE session_id = $2)`;
+  await withClient(url, async (client) => void (await client.query(sql, [seq, sessionId])));
 }
 
 function damageTests(url: string, codec: PayloadCodec): void {
@@ -64,16 +65,25 @@ function damageTests(url: string, codec: PayloadCodec): void {
       ]);
       const found = async (): Promise<readonly number[]> =>
         (await Array.fromAsync(store.search?.search({ text: "harbor" }) ?? [])).map(({ seq }) => seq).toSorted();
-      await flipBit(url, schema, "coded", 1);
-      await flipBit(url, schema, "coded", 4);
+      await flipBit(url, schema, "s", 1);
+      await flipBit(url, schema, "s", 4);
       expect(await found()).toEqual([2, 3]);
       // This one is in the index already.
-      await flipBit(url, schema, "coded", 3);
+      await flipBit(url, schema, "s", 3);
       expect(await found()).toEqual([2]);
       await expect(Array.fromAsync(store.read(ref))).rejects.toMatchObject({
         code: "STORE_CORRUPT",
         details: { seq: 1 },
       });
+      // A page of records is read without their sources.
+      const second = { namespace: "", agentId: "main", key: "agent:main:b" };
+      await store.save(second, { sessionId: "t" }, { ifRevision: null });
+      await store.append(second, [say("one"), { source: line, record }]);
+      await flipBit(url, schema, "t", 2);
+      const refusal = { code: "STORE_CORRUPT", details: { seq: 2 } };
+      await expect(Array.fromAsync(store.read(second))).rejects.toMatchObject(refusal);
+      await expect(store.readWindow?.(second)).rejects.toMatchObject(refusal);
+      await store.remove(second, { purge: true });
       const findings = await Array.fromAsync(store.maintenance?.verify({ full: true }) ?? []);
       const damaged = findings.filter(({ code }) => code === "CHECKSUM_MISMATCH");
       expect(damaged.map(({ recordId }) => recordId)).toEqual([records[0]?.id, records[2]?.id, "i"]);
