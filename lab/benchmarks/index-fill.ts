@@ -1,7 +1,8 @@
 // How long the event loop is held while the indexes of a store are filled, first of words, then of vectors: the longest CPU of the
 // thread between two turns of the loop, after an idle control. Then appends of one record, each durable, by turns to a store
 // whose vectors are filled behind it and to one without.
-// node --conditions=@throughline/source lab/benchmarks/index-fill.ts sqlite|jsonl|postgres|memory [--records 60000] [--appends 1000]
+// `--each` states the records of a session.
+// node --conditions=@throughline/source lab/benchmarks/index-fill.ts sqlite|jsonl|postgres|memory [--records 60000] [--each 500] [--appends 1000]
 import { mkdtempSync, rmSync } from "node:fs";
 import { loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,12 +19,16 @@ import { Holds, median } from "../../benchmarks/measure.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { records: { type: "string", default: "60000" }, appends: { type: "string", default: "1000" } },
+  options: {
+    records: { type: "string", default: "60000" },
+    each: { type: "string", default: "500" },
+    appends: { type: "string", default: "1000" },
+  },
 });
 const [kind = ""] = positionals;
 const count = Number(values.records);
 const appends = Number(values.appends);
-const perSession = 500;
+const perSession = Number(values.each);
 const dimensions = 512;
 const scope = { namespace: "", agentId: "main" };
 const folder = mkdtempSync(join(tmpdir(), "index-fill-"));
@@ -74,7 +79,7 @@ async function held(name: string, work: AsyncIterable<unknown>): Promise<void> {
   await new Promise((resolve) => setTimeout(resolve, 5));
   holds.end();
   process.stdout.write(
-    `${kind}, ${count} records, ${name}: longest hold ${holds.longestMs.toFixed(1)} ms, ${seconds.toFixed(0)} s, load ${loadavg()[0]?.toFixed(1) ?? "?"}\n`,
+    `${kind}, ${count} records, ${perSession} a session, ${name}: longest hold ${holds.longestMs.toFixed(1)} ms, ${seconds.toFixed(0)} s, load ${loadavg()[0]?.toFixed(1) ?? "?"}\n`,
   );
 }
 

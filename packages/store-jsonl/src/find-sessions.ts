@@ -92,10 +92,10 @@ export function findForeignSessions(search: ForeignSearch): ForeignSessions {
     keys: new Set(left.flatMap(({ key, isArchived }) => (isArchived ? [] : [key]))),
   };
   const isPresent = new Set(present);
-  const places: Places = {
-    byFile: byFileName(search.entries, isPresent),
-    writtenByFile: byFileName(search.written, isPresent),
-  };
+  // Going through all entries takes a while, and most often no file is new.
+  const entriesByFile = (entries: ReadonlyMap<string, unknown>): ReadonlyMap<string, Named> =>
+    names.length === 0 ? new Map() : byFileName(entries, isPresent);
+  const places: Places = { byFile: entriesByFile(search.entries), writtenByFile: entriesByFile(search.written) };
   const found: FoundSession[] = [];
   let hasStrays = false;
   // A topic has the session id of its conversation. Conversations come first, so that they keep the id.

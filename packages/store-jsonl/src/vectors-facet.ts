@@ -7,7 +7,14 @@ import {
   type SessionRef,
   type VectorsFacet,
 } from "@throughline/core";
-import { quote, refused, type VectorScope } from "@throughline/core/internal";
+import {
+  type PendingQuery,
+  type PendingRange,
+  type PendingVectors,
+  quote,
+  refused,
+  type VectorScope,
+} from "@throughline/core/internal";
 import {
   createVectorsFacet,
   type HandleLife,
@@ -39,15 +46,7 @@ function backendOf(scope: VectorsContext): VectorBackend {
   return {
     put: (ref, put) => track(() => putUnderLock(scope, ref, put)),
     forget: (at, keep) => track(() => agentAt(at).vectors.forget(keep, pause)),
-    pending: async (at, { model, limit, signal }) => {
-      const agent = agentAt(at);
-      assertLocal(agent);
-      const sessions = await sessionsOf(scope, at, signal);
-      return track(async () => {
-        agent.log.refresh();
-        return agent.vectors.pending(model, sessions, { limit, isThere: (id) => agent.log.row(id) !== null });
-      });
-    },
+    pending: (at, query) => pendingIn(scope, at, query),
     shown: (query) => track(async () => shownIn(agentAt(query), query)),
     codes: (at, model, after, limit) => track(async () => agentAt(at).vectors.codes(model, after, limit)),
     sessionIds: (at, owners) => track(async () => agentAt(at).vectors.sessionIds(owners)),
@@ -76,14 +75,38 @@ async function putUnderLock({ context, agentAt }: VectorsContext, ref: SessionRe
   }
 }
 
-const sessionsAtOnce = 500;
+/** Takes the sessions page by page, with a turn of the loop between two, because an agent may have many. */
+async function pendingIn(
+  scope: VectorsContext,
+  at: VectorScope,
+  { model, limit, signal }: PendingQuery & { readonly limit: number },
+): Promise<PendingVectors> {
+  const { agentAt, track } = scope;
+  const agent = agentAt(at);
+  assertLocal(agent);
+  await track(async () => {
+    agent.log.refresh();
+    agent.vectors.dropUnless((id) => agent.log.row(id) !== null);
+  });
+  const ranges: PendingRange[] = [];
+  let records = 0;
+  for await (const sessions of sessionPages(scope, at, signal)) {
+    const found = await track(async () => agent.vectors.pending(model, sessions, limit - ranges.length));
+    ranges.push(...found.ranges);
+    records += found.records;
+    await pause();
+  }
+  return { ranges, records, hasOthers: await track(async () => agent.vectors.hasOthers(model)) };
+}
 
-async function sessionsOf(
+/** Looking at this many sessions and their files takes a few milliseconds. */
+const sessionsAtOnce = 200;
+
+async function* sessionPages(
   { list }: VectorsContext,
   { namespace, agentId }: VectorScope,
   signal: AbortSignal | undefined,
-): Promise<readonly VectorSession[]> {
-  const found: VectorSession[] = [];
+): AsyncGenerator<readonly VectorSession[]> {
   let cursor: string | null = null;
   do {
     const page: SessionPage = await list({
@@ -94,11 +117,15 @@ async function sessionsOf(
       signal,
       ...(cursor === null ? {} : { cursor }),
     });
-    for (const { ref, sessionId, head, updatedAtMs } of page.sessions)
-      found.push({ id: sessionId, ref, sessionId, lastSeq: head.lastSeq, updatedAtMs });
+    yield page.sessions.map(({ ref, sessionId, head, updatedAtMs }) => ({
+      id: sessionId,
+      ref,
+      sessionId,
+      lastSeq: head.lastSeq,
+      updatedAtMs,
+    }));
     cursor = page.nextCursor;
   } while (cursor !== null);
-  return found;
 }
 
 /** A fork has copies of the records, so each session shows its own vectors. */

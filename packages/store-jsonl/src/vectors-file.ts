@@ -89,15 +89,20 @@ export class VectorsFile {
     return this.#transaction(false, (database) => putInto(database, sessionId, put)) ?? false;
   }
 
-  /** Lists what has no vectors of a model yet. Sessions that `isThere` does not know were purged by an older version. */
+  /** Deletes all vectors of sessions that an older version purged. */
+  dropUnless(isThere: (sessionId: string) => boolean): void {
+    const gone = this.owners().filter(({ id }) => !isThere(id));
+    if (gone.length > 0) this.drop(gone.map(({ id }) => id));
+  }
+
+  /** Lists what has no vectors of a model yet, and counts it also above the limit. */
   pending(
     model: string,
     sessions: readonly VectorSession[],
-    { limit, isThere }: { readonly limit: number; readonly isThere: (sessionId: string) => boolean },
-  ): PendingVectors {
-    const gone = this.owners().filter(({ id }) => !isThere(id));
-    if (gone.length > 0) this.drop(gone.map(({ id }) => id));
-    const known = this.#ask(true, (database) => knownOf(database, model)) ?? unknown;
+    limit: number,
+  ): Pick<PendingVectors, "ranges" | "records"> {
+    const ids = sessions.map(({ sessionId }) => sessionId);
+    const known = this.#ask(true, (database) => knownOf(database, model, ids)) ?? unknown;
     const found: (readonly [sessionId: string, ranges: readonly Omit<PendingRange, "mark">[]])[] = [];
     let [records, count] = [0, 0];
     for (const session of sessions) {
@@ -114,7 +119,15 @@ export class VectorsFile {
       known.owners,
     );
     const ranges = found.flatMap(([id, list]) => list.map((range) => ({ ...range, mark: marks.get(id) ?? "" })));
-    return { ranges: ranges.slice(0, limit), records, hasOthers: known.hasOthers };
+    return { ranges: ranges.slice(0, limit), records };
+  }
+
+  /** Tests whether a model other than this one has vectors or progress. */
+  hasOthers(model: string): boolean {
+    // An inequality would read the index of every vector.
+    const others = `SELECT 1 FROM vectors WHERE model < ?1 UNION ALL SELECT 1 FROM vectors WHERE model > ?1
+      UNION ALL SELECT 1 FROM progress WHERE model <> ?1 LIMIT 1`;
+    return this.#all(others, model).length > 0;
   }
 
   /** Deletes vectors of every model except one, a few at a time. Returns how many there were. */
@@ -300,27 +313,28 @@ interface GapRow {
 interface Known {
   readonly owners: ReadonlyMap<string, OwnerRow>;
   readonly progress: ReadonlyMap<number, VectorProgress>;
-  readonly hasOthers: boolean;
 }
 
-const unknown: Known = { owners: new Map(), progress: new Map(), hasOthers: false };
+const unknown: Known = { owners: new Map(), progress: new Map() };
 
-function knownOf(database: nodeSqlite.DatabaseSync, model: string): Known {
+function knownOf(database: nodeSqlite.DatabaseSync, model: string, sessionIds: readonly string[]): Known {
+  const inIds = "IN (SELECT value FROM json_each(?))";
+  const ids = JSON.stringify(sessionIds);
+  const ofModel = `WHERE model = ? AND place IN (SELECT place FROM sessions WHERE id ${inIds})`;
   const gaps = Map.groupBy(
-    rowsOf<GapRow>(database, "SELECT place, from_seq AS fromSeq, to_seq AS toSeq FROM gaps WHERE model = ?", model),
+    rowsOf<GapRow>(database, `SELECT place, from_seq AS fromSeq, to_seq AS toSeq FROM gaps ${ofModel}`, model, ids),
     ({ place }) => place,
   );
   const rows = rowsOf<{ readonly place: number; readonly coveredSeq: number; readonly resumeSeq: number }>(
     database,
-    "SELECT place, covered_seq AS coveredSeq, resume_seq AS resumeSeq FROM progress WHERE model = ?",
+    `SELECT place, covered_seq AS coveredSeq, resume_seq AS resumeSeq FROM progress ${ofModel}`,
     model,
+    ids,
   );
-  const others = "SELECT 1 FROM vectors WHERE model <> ?1 UNION ALL SELECT 1 FROM progress WHERE model <> ?1 LIMIT 1";
-  const owners = rowsOf<OwnerRow>(database, "SELECT place, id, removals FROM sessions");
+  const owners = rowsOf<OwnerRow>(database, `SELECT place, id, removals FROM sessions WHERE id ${inIds}`, ids);
   return {
     owners: new Map(owners.map((owner) => [owner.id, owner])),
     progress: new Map(rows.map(({ place, ...row }) => [place, { ...row, gaps: gaps.get(place) ?? [] }])),
-    hasOthers: rowsOf(database, others, model).length > 0,
   };
 }
 

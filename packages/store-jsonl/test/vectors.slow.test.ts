@@ -74,6 +74,20 @@ async function nearestSeqs(store: SessionStore, seed: number): Promise<readonly 
 }
 
 describe("vectors of a JSON Lines store", () => {
+  it("lists what is pending of many sessions, and gives the loop a turn in between", async () => {
+    await using store = createJsonlStore({ root: newFolder() });
+    const names = Array.from({ length: 450 }, (_, index) => `s${index}`);
+    for (const name of names) await withSession(store, name, 1);
+    let [turns, isOver] = [0, false];
+    const count = (): void => void setImmediate(() => (isOver ? undefined : ((turns += 1), count())));
+    count();
+    const { ranges, records } = await vectorsOf(store).pending(scope, { model, limit: 420 });
+    isOver = true;
+    expect(records).toBe(450);
+    expect(new Set(ranges.map(({ sessionId }) => sessionId)).size).toBe(420);
+    expect(turns).toBeGreaterThan(2);
+  });
+
   it("leave no byte in any file after a redaction, a redaction of a text, and a purge, also in forks", async () => {
     const root = newFolder();
     await using store = createJsonlStore({ root });

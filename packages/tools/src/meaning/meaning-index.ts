@@ -1,3 +1,4 @@
+import { setImmediate as pause } from "node:timers/promises";
 import {
   type Clock,
   type Embedder,
@@ -56,7 +57,9 @@ const quietMs = 1000;
 const retryMs = 60_000;
 /** A question waits this long for its vector. Words take less than a second. */
 const questionMs = 1500;
-const rangesAtOnce = 100;
+const rangesAtOnce = 1000;
+/** A list of what is pending is renewed after this time, because the newest sessions come first. */
+const listLifeMs = 10_000;
 /** A question counts what is missing of its sessions among this many ranges. */
 const countedRanges = 1000;
 /** An estimate reads at most this many ranges. */
@@ -128,14 +131,16 @@ export class MeaningIndex implements MeaningSearch {
       if (records === 0 && hasOthers) await vectors.forget(scope, { keep: embedder.id });
       yield records;
       let left = records;
+      const listedMs = this.#clock.nowMs();
       // A store looks at every session to say what is pending, so a list is worked off before the next is asked for.
       for (const range of ranges) {
-        const step = await this.#fillRange(range, signal);
-        if (step === "no budget") return;
-        if (step === "nothing") continue;
-        left -= step.toSeq - range.coveredSeq;
-        if (step.toSeq < range.toSeq) break;
-        if (left > 0) yield left;
+        if (this.#clock.nowMs() - listedMs >= listLifeMs) break;
+        for await (const filled of this.#fillRange(range, signal)) {
+          if (filled === "no budget") return;
+          left -= filled;
+          if (left > 0) yield left;
+          if (this.#clock.nowMs() - listedMs >= listLifeMs) break;
+        }
       }
       if (left === records) return;
     }
@@ -205,17 +210,25 @@ export class MeaningIndex implements MeaningSearch {
     }
   }
 
-  async #fillRange(range: PendingRange, signal: AbortSignal): Promise<PendingBatch | "nothing" | "no budget"> {
+  /** Fills a range batch by batch, and yields how many records each took. */
+  async *#fillRange(range: PendingRange, signal: AbortSignal): AsyncGenerator<number | "no budget"> {
     const { vectors, store, embedder, budget } = this.#options;
-    const batch = await nextBatch(store, range, this.#batchOptions(signal));
-    if (batch === null) return "nothing";
-    if (!budget.take(estimateTokens(batch.units))) return "no budget";
-    const found = await this.#vectorsOf(batch, signal);
-    const { fromSeq, toSeq, resumeSeq, mark } = batch;
-    const put = { model: embedder.id, mark, fromSeq, toSeq, resumeSeq, vectors: found };
-    // A batch that a removal has overtaken is thrown away, and its records are pending as before.
-    await vectors.put(range.ref, put, { signal });
-    return batch;
+    let rest = range;
+    while (rest.coveredSeq < rest.toSeq) {
+      // Not every store and embedder answers in a later turn of the loop.
+      await pause();
+      const batch = await nextBatch(store, rest, this.#batchOptions(signal));
+      if (batch === null) return;
+      if (!budget.take(estimateTokens(batch.units))) return yield "no budget";
+      const found = await this.#vectorsOf(batch, signal);
+      const { fromSeq, toSeq, resumeSeq, mark } = batch;
+      const put = { model: embedder.id, mark, fromSeq, toSeq, resumeSeq, vectors: found };
+      const isPut = await vectors.put(range.ref, put, { signal });
+      yield toSeq - rest.coveredSeq;
+      // A batch that a removal has overtaken is thrown away, and its records are pending as before.
+      if (!isPut) return;
+      rest = { ...rest, fromSeq: resumeSeq, coveredSeq: toSeq };
+    }
   }
 
   async #vectorsOf({ units }: PendingBatch, signal: AbortSignal): Promise<readonly TextVector[]> {
