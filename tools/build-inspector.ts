@@ -41,7 +41,8 @@ export async function buildInspector(outdir: string): Promise<BuiltPage> {
     // A warning would be about times. What is wrong throws.
     logLevel: "error",
     resolve: { conditions: ["@throughline/source", "module", "browser", "production"] },
-    oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
+    // Without `development`, NODE_ENV=test writes the place of each element in the source into the page.
+    oxc: { jsx: { runtime: "automatic", importSource: "preact", development: false } },
     build: {
       outDir: outdir,
       emptyOutDir: true,

@@ -50,6 +50,14 @@ describe("the size of the page", () => {
     expect(sum(all, (name) => name.endsWith(".js"))).toBeLessThan(110_000);
   });
 
+  it("is that of a production build, whatever the environment is: no element has its place in the source", async () => {
+    const folder = await builtPage();
+    const scripts = readdirSync(folder).filter((name) => name.endsWith(".js"));
+    expect(scripts.length).toBeGreaterThan(3);
+    for (const name of scripts)
+      expect([name, readFileSync(join(folder, name), "utf8").includes("lineNumber:")]).toEqual([name, false]);
+  });
+
   it("adds at most 0.8 MB to the installed package", async () => {
     const folder = await builtPage();
     const bytes = readdirSync(folder).reduce((total, name) => total + statSync(join(folder, name)).size, 0);
