@@ -98,6 +98,63 @@ describe.skipIf(chromiumPath === undefined)(`a session that was damaged or redac
     expect(readFileSync(store).includes("quicksilver")).toBe(false);
   });
 
+  /** Hides the page as another tab in front of it does, or shows it again. */
+  const setVisible = (visibility: "visible" | "hidden"): Promise<void> =>
+    opened.page.evaluate((state) => {
+      Object.defineProperty(document, "visibilityState", { configurable: true, get: () => state });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, visibility);
+  const ref = sessionRef({ key });
+  const fork = { ...ref, key: `${key}:fork` };
+  const redact = async (): Promise<void> => {
+    await redactRecords(opened.server.store, ref, ["r1"], { reason: "a secret" });
+  };
+  const cases: readonly (readonly [string, string, () => Promise<unknown>, () => Promise<void>])[] = [
+    [
+      "while the page is hidden",
+      address,
+      async () => undefined,
+      async () => {
+        const left = opened.page.waitForEvent("requestfailed", (request) => request.url().includes("/events"));
+        await setVisible("hidden");
+        await left;
+        await redact();
+        // The count of messages is what it was, so only the note tells of the redaction.
+        await opened.server.store.append(ref, [prompt("And the third one?")] as never);
+        await setVisible("visible");
+      },
+    ],
+    [
+      "in the session that it was forked from",
+      `s/~${Buffer.from(fork.key).toString("base64url")}`,
+      async () => opened.server.store.fork?.fork(ref, fork, { sessionId: "fork" }),
+      redact,
+    ],
+    [
+      "in an archived session",
+      `${address}?archive=agent-main-harbor`,
+      () => opened.server.store.move(ref, { kind: "archive" }),
+      async () => {
+        const archived = { ...ref, archiveId: "agent-main-harbor" };
+        await redactRecords(opened.server.store, archived, ["r1"], { reason: "a secret" });
+      },
+    ],
+  ];
+  it.each(cases)("takes a redacted text from the page that shows it: %s", async (_name, path, prepare, change) => {
+    const { page } = opened;
+    // The page reads a part of a session again when records follow close behind it.
+    const rest = Array.from({ length: 250 }, (_, at) => prompt(`Lamp ${at} burns.`));
+    await opened.server.store.append(ref, rest as never);
+    await prepare();
+    const followed = page.waitForResponse((response) => response.url().includes("/events"));
+    await opened.go(path);
+    await page.getByText(secret).first().waitFor();
+    await followed;
+    await change();
+    await page.locator(".row.redacted").waitFor();
+    await expect.poll(() => page.locator("body").innerText()).not.toContain("quicksilver");
+  });
+
   it("shows new records in pages without a list that changes by itself", async () => {
     const { page, server } = opened;
     await opened.go(`${address}?v=plain`);

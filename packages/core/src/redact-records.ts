@@ -28,8 +28,8 @@ const summaryTypes: ReadonlySet<string> = new Set(["compaction", "checkpoint", "
  *
  * The notes go first, so that a process that ends in between has withheld too much and not too little. The last note is
  * written after the records are erased, even without a summary. Every process that has the session open notices this
- * note and reads the records again. Sessions that share the records lose their own summaries of them in the same way.
- * An archived session gets no notes.
+ * note and reads the records again. Sessions that share the records get such a note too, and lose their own summaries of
+ * the records in the same way. An archived session gets no notes.
  *
  * With `texts`, the records and their copies keep everything but the texts, and so do summaries. Only the last note is
  * written then, and the caller names the fields of the entry that repeat a text.
@@ -51,6 +51,7 @@ export async function redactRecords(
   for (const sharer of sharers) {
     const theirs = await summariesAfter(store, sharer.ref, asked);
     if (theirs.summaryIds.length > 0) await redactIn(store, sharer, theirs.ids, theirs, options);
+    else await withhold(store, sharer, theirs);
   }
   return { seqs };
 }

@@ -45,6 +45,25 @@ describe.each(places)("a redaction by somebody else, over $name", ({ open }) => 
     await remove();
   });
 
+  it("in the session that it was forked from is known to it, with its next turn", async () => {
+    const { store, remove } = open();
+    const script = createScriptedModel();
+    await using sessions = createSessions({ store, model: modelOf(script) });
+    await using origin = await sessions.open(key);
+    script.push("Noted.", "So it is.", "And so it stays.");
+    await origin.runTurn(`The key is ${secret}.`);
+    const forkKey = `${key}:fork`;
+    await store.fork?.fork(ref, { ...ref, key: forkKey }, { sessionId: "fork" });
+    await using fork = await sessions.open(forkKey);
+    await fork.runTurn("And the door is green.");
+    await redactWith(store, secret);
+    await fork.runTurn("What do you know?");
+    const sent = JSON.stringify(script.requests.at(-1)?.messages);
+    expect(sent).not.toContain(secret);
+    expect(sent).toContain("And the door is green.");
+    await remove();
+  });
+
   it("of what a summary covers takes the summary out of use at once; what is left of it follows without a model", async () => {
     const { store, remove } = open();
     const script = createScriptedModel();

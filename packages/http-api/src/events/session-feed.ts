@@ -113,7 +113,8 @@ export class SessionFeed {
       this.close({ code: sessionId === null ? "SESSION_NOT_FOUND" : "SESSION_REPLACED", sessionId });
       return;
     }
-    const isSame = standing(current) === standing(this.state);
+    // An archived session gets no note of a redaction, which then shows only in the count of its messages.
+    const isSame = current.messageCount === this.state.messageCount && standing(current) === standing(this.state);
     this.state = current;
     if (isSame) return;
     this.stateVersion += 1;

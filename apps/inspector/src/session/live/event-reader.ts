@@ -1,5 +1,7 @@
 export interface StreamEvent {
   readonly name: string;
+  /** Is `SESSIONID/SEQ` for a record, and empty for other events. */
+  readonly id: string;
   readonly data: string;
 }
 
@@ -41,9 +43,11 @@ function halves(text: string): readonly string[] {
 
 function eventOf(block: string): StreamEvent {
   let name = "message";
+  let id = "";
   const data: string[] = [];
   for (const line of block.split("\n"))
     if (line.startsWith("event: ")) name = line.slice(7);
+    else if (line.startsWith("id: ")) id = line.slice(4);
     else if (line.startsWith("data: ")) data.push(line.slice(6));
-  return { name, data: data.join("\n") };
+  return { name, id, data: data.join("\n") };
 }

@@ -3,8 +3,16 @@ import type { SessionPlace } from "../../router.ts";
 import { placeQuery, sessionPath } from "../session-outline.ts";
 import { readEvents, type StreamEvent } from "./event-reader.ts";
 
+/** Says how far the page has heard of a session. */
+export interface Heard {
+  readonly sessionId: string;
+  readonly seq: number;
+}
+
 interface FollowOptions {
   readonly place: SessionPlace;
+  /** Returns where the stream is opened. Null opens it with the next record. */
+  readonly heard: () => Heard | null;
   readonly signal: AbortSignal;
   readonly onEvent: (event: StreamEvent) => void;
   /** Is called when the stream broke off or went silent, before it is opened again. */
@@ -18,12 +26,18 @@ const mostPauseMs = 10_000;
 
 /** Follows a session until the signal, and opens the stream again whenever it ends. */
 export async function followSession(options: FollowOptions): Promise<void> {
-  const { place, signal, onLost } = options;
+  const { place, heard, signal, onLost } = options;
   let pauseMs = leastPauseMs;
   let hasPartials = true;
   while (!signal.aborted) {
     try {
-      const path = apiPath(sessionPath(place, "/events"), { ...placeQuery(place), partial: hasPartials || null });
+      const from = heard();
+      const path = apiPath(sessionPath(place, "/events"), {
+        ...placeQuery(place),
+        after: from?.seq,
+        session: from?.sessionId,
+        partial: hasPartials || null,
+      });
       await readOnce(path, options, () => (pauseMs = leastPauseMs));
     } catch (error) {
       if (signal.aborted) return;

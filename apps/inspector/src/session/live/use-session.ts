@@ -1,11 +1,11 @@
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { getChanged, isAbort } from "../../api.ts";
 import type { SessionJson } from "../../json.ts";
 import type { SessionPlace } from "../../router.ts";
 import { errorOf, type Loaded } from "../../use-load.ts";
 import { placeQuery, sessionPath } from "../session-outline.ts";
 import type { StreamEvent } from "./event-reader.ts";
-import { followSession } from "./follow-session.ts";
+import { followSession, type Heard } from "./follow-session.ts";
 import { PartialKeeper, type PartialReply } from "./partial-reply.ts";
 
 export interface FollowedSession {
@@ -27,30 +27,40 @@ export function useSession(place: SessionPlace): FollowedSession {
   const [staleSinceMs, setStale] = useState<number | null>(null);
   const [erasures, setErasures] = useState(0);
   const [turn, setTurn] = useState(0);
+  const known = useRef(new KnownSession());
   const isVisible = useVisible();
-  useEffect(() => setLoaded({ state: "loading" }), [place.key, place.agent, place.archive, turn]);
+  useEffect(() => {
+    known.current = new KnownSession();
+    setLoaded({ state: "loading" });
+  }, [place.key, place.agent, place.archive, turn]);
   useEffect(() => {
     if (!isVisible) return undefined;
     const stop = new AbortController();
-    const head = new HeadLoader(place, stop.signal, setLoaded);
+    const session = known.current;
+    const countErasure = (): void => setErasures((times) => times + 1);
+    const head = new HeadLoader(place, stop.signal, setLoaded, (found) => {
+      if (session.takeHead(found)) countErasure();
+    });
     const keeper = new PartialKeeper();
     let heardMs = Date.now();
-    head.load();
-    void followSession({
+    const options = {
       place,
+      heard: () => session.heard,
       signal: stop.signal,
-      onEvent: (event) => {
+      onEvent: (event: StreamEvent) => {
         heardMs = Date.now();
         setStale(null);
         if (keeper.take(event)) setReply(keeper.reply);
-        if (isErasure(event)) setErasures((times) => times + 1);
-        if (event.name !== "ping" && event.name !== "partial") head.load();
+        if (session.takeEvent(event)) countErasure();
+        if (event.name !== "ping" && event.name !== "partial") void head.load();
       },
       onLost: () => {
         setStale(heardMs);
-        head.load();
+        void head.load();
       },
-    });
+    };
+    // The stream goes on behind the head, so that no record is missed between the two.
+    void head.load().then(() => followSession(options));
     return () => {
       stop.abort();
       setReply(null);
@@ -59,9 +69,33 @@ export function useSession(place: SessionPlace): FollowedSession {
   return { loaded, reply, staleSinceMs, erasures, reload: () => setTurn((at) => at + 1) };
 }
 
-/** A redaction ends with a note that names the redacted records. In the text of a message these quotes are escaped. */
-function isErasure({ name, data }: StreamEvent): boolean {
-  return name === "record" && data.includes('"kind":"summary-outdated"');
+/**
+ * Keeps what the page has heard of a session. It outlives the streams, so that a redaction is noticed that happened
+ * while the page was hidden or the server was away.
+ */
+class KnownSession {
+  heard: Heard | null = null;
+  #messages = 0;
+
+  /** Returns whether a redaction took messages away. An archived session gets no note of one. */
+  takeHead({ sessionId, messageCount, head }: SessionJson): boolean {
+    const isSame = this.heard?.sessionId === sessionId;
+    const isErasure = isSame && messageCount < this.#messages;
+    this.#messages = messageCount;
+    if (!isSame) this.heard = { sessionId, seq: head.lastSeq };
+    return isErasure;
+  }
+
+  /** Returns whether a new record notes a redaction. */
+  takeEvent({ name, id, data }: StreamEvent): boolean {
+    // The key has another session, or the records that were heard are gone.
+    if (name === "gone") this.heard = null;
+    if (name !== "record") return false;
+    const slash = id.lastIndexOf("/");
+    this.heard = { sessionId: id.slice(0, slash), seq: Number(id.slice(slash + 1)) };
+    // A redaction ends with a note that names the redacted records. In the text of a message these quotes are escaped.
+    return data.includes('"kind":"summary-outdated"');
+  }
 }
 
 /** A hidden page follows nothing: a browser has six connections to a server for all its pages. */
@@ -82,19 +116,22 @@ class HeadLoader {
   readonly #place: SessionPlace;
   readonly #signal: AbortSignal;
   readonly #put: StateUpdater;
+  readonly #onFound: (session: SessionJson) => void;
   #tag: string | null = null;
   #isRunning = false;
   #isAsked = false;
 
-  constructor(place: SessionPlace, signal: AbortSignal, put: StateUpdater) {
+  constructor(place: SessionPlace, signal: AbortSignal, put: StateUpdater, onFound: (session: SessionJson) => void) {
     this.#place = place;
     this.#signal = signal;
     this.#put = put;
+    this.#onFound = onFound;
   }
 
-  load(): void {
+  /** Resolves when the head is there that this call asked for, unless other calls had asked before. */
+  async load(): Promise<void> {
     this.#isAsked = true;
-    if (!this.#isRunning) void this.#run();
+    if (!this.#isRunning) await this.#run();
   }
 
   async #run(): Promise<void> {
@@ -114,6 +151,7 @@ class HeadLoader {
       const found = await getChanged<SessionJson>(path, placeQuery(place), this.#tag, this.#signal);
       if (found === null || this.#signal.aborted) return;
       this.#tag = found.tag;
+      this.#onFound(found.answer);
       this.#put(() => ({ state: "done", value: found.answer }));
     } catch (error) {
       if (isAbort(error) || this.#signal.aborted) return;
