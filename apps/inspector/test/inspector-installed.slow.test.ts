@@ -67,11 +67,10 @@ describe.skipIf(chromiumPath === undefined)(`the page of the installed command l
     for (const to of targets) {
       const { stdout, stderr } = await run(["handoff", own, "--to", to, "--json", ...fromFirst]);
       paths.set(to, String(objects(stdout).at(-1)?.["path"]));
+      // With `--json`, each note is a line of JSON too.
       losses.set(
         to,
-        [...stderr.matchAll(/^(?:note: )?([\w-]+): (.+ \(\d+ records?\))$/gm)].map(([, what, rest]) =>
-          lossOf(what ?? "", rest ?? ""),
-        ),
+        objects(stderr).flatMap(({ message }) => lossOf(String(message))),
       );
     }
     expect((await run(["import", ...paths.values()])).code).toBe(0);
@@ -195,9 +194,10 @@ function contents(path: string): string {
   return JSON.stringify(tables.map((name) => database.prepare(`SELECT * FROM ${name}`).all()));
 }
 
-function lossOf(what: string, rest: string): string {
-  const [, kind = "", records = ""] = /^(.+) (\(\d+ records?\))$/.exec(rest) ?? [];
-  return `${kind}: ${what.replace("-", " ")} ${records}`;
+/** Returns how the page words a loss that the command states; nothing for another note. */
+function lossOf(message: string): readonly string[] {
+  const [, what = "", kind = "", records = ""] = /^([\w-]+): (.+) (\(\d+ records?\))$/.exec(message) ?? [];
+  return records === "" ? [] : [`${kind}: ${what.replace("-", " ")} ${records}`];
 }
 
 const records: readonly Fields[] = [
