@@ -96,7 +96,7 @@ const config: ViteUserConfig = defineConfig({
   },
   test: {
     // On two cores the default is one file at a time. Most files wait for processes, disks and servers: three at once used
-    // 1.6 of two cores in the whole tier. Three and four were not compared on a quiet machine.
+    // 1.6 of two cores in the whole tier. Four were not compared with three on a quiet machine.
     maxWorkers: Math.max(4, availableParallelism() - 1),
     tags: [
       { name: "slow", description: "takes over half a second; npm test leaves it out, npm test -- --all runs it" },
