@@ -138,10 +138,9 @@ function vitest(projects: readonly string[], args: readonly string[]): readonly 
   return ["run", "--bail=1", "--passWithNoTests", ...projects.flatMap((project) => ["--project", project]), ...args];
 }
 
-/** The runs that may report a mutant of a project, the quickest first. */
-function stepsOf(clone: string, project: string): readonly (readonly [Tier, string, readonly string[]])[] {
+/** The runs that may report a mutant of a project, the quickest first; `others` are the projects that use it. */
+function stepsOf(project: string, others: readonly string[]): readonly (readonly [Tier, string, readonly string[]])[] {
   const own = [project];
-  const others = dependentsOf(clone, project).filter((folder) => folder !== project);
   // What comes last is slow: the tests with the tag, then the files.
   const slow = [["--tags-filter=slow"], [".slow.test.ts"]];
   return [
@@ -155,11 +154,16 @@ function stepsOf(clone: string, project: string): readonly (readonly [Tier, stri
 }
 
 /** Finds the first tier that reports the mutant, and the first failure there. */
-function judge(clone: string, mutant: Mutant, baselines: Baselines): { readonly tier: Tier; readonly failure: string } {
+function judge(
+  clone: string,
+  mutant: Mutant,
+  { baselines, isOwn }: { readonly baselines: Baselines; readonly isOwn: boolean },
+): { readonly tier: Tier; readonly failure: string } {
   const path = join(clone, mutant.path);
   const source = readFileSync(path, "utf8");
-  let unknown = "";
-  for (const [tier, command, args] of stepsOf(clone, mutant.project)) {
+  const others = dependentsOf(clone, mutant.project).filter((folder) => folder !== mutant.project);
+  let unknown = isOwn && others.length > 0 ? `the tests of ${others.length} projects that use it did not run` : "";
+  for (const [tier, command, args] of stepsOf(mutant.project, isOwn ? [] : others)) {
     const baseline = baselines.of(command, args);
     if (baseline.outcome !== null) {
       unknown ||= `without the mutant: ${baseline.outcome.text}`;
@@ -189,6 +193,8 @@ if (import.meta.main) {
       seed: { type: "string", default: "1" },
       count: { type: "string", default: "200" },
       packages: { type: "string", default: "20" },
+      // Leaves out the tests of other projects: what only they may report is unknown then.
+      own: { type: "boolean", default: false },
       from: { type: "string", default: "0" },
     },
   });
@@ -196,10 +202,10 @@ if (import.meta.main) {
   try {
     const mutants = drawMutants(clone, Number(values.seed), Number(values.count), Number(values.packages));
     const counts: Record<Tier, number> = { types: 0, default: 0, whole: 0, none: 0, unknown: 0 };
-    const baselines = new Baselines(clone);
+    const runs = { baselines: new Baselines(clone), isOwn: values.own };
     for (const [index, mutant] of mutants.entries()) {
       if (index < Number(values.from)) continue;
-      const { tier, failure } = judge(clone, mutant, baselines);
+      const { tier, failure } = judge(clone, mutant, runs);
       counts[tier] += 1;
       process.stdout.write(`${index}\t${tier}\t${mutant.path}:${mutant.line}\t${mutant.kind}\t${failure}\n`);
     }
