@@ -39,8 +39,8 @@ export function mainKeyFile(context: KeyContext, name: string): string {
 }
 
 /**
- * A group may read the file, because a container gets its secrets so. On a read-only mount all may, because nobody can
- * change that there.
+ * A group may read the file, because a container gets its secrets so. On a read-only mount all users may read it, because
+ * the rights cannot be changed there.
  * @throws {ThroughlineError} PATH_UNSAFE
  */
 function assertPrivate(path: string): void {

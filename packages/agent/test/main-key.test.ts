@@ -30,7 +30,7 @@ it.skipIf(!canMount)(
   async () => {
     for (const [mode, isRead] of [
       [0o444, true],
-          [0o646, false],
+      [0o646, false],
     ] as const) {
       const file = keyFile(mode);
       await expect(read(file)).rejects.toMatchObject({ code: "PATH_UNSAFE" });

@@ -99,7 +99,7 @@ async function keyOf(main: Exclude<MainKey, { readonly passphrase: string }>, sa
 
 /**
  * Returns the key of a slot.
- * @param wrapped what a key service has to return; null when a slot is opened, whose content tells
+ * @param wrapped what a key service has to return; null when a slot is opened
  * @throws {ThroughlineError} KEYRING_DAMAGED when the cost is out of bounds, MAIN_KEY_WRONG for a key of another length, KEYRING_IO
  *   when a key service fails
  */

@@ -76,8 +76,8 @@ export class CallKeeper {
   readonly #closed: Promise<void>;
   #draining: Promise<void> | null = null;
   #lostAtMs = -Infinity;
-  /** Holds what the log was told that calls wait for. */
-  readonly #told = new Set<string>();
+  /** Holds the reasons that the log has. */
+  readonly #logged = new Set<string>();
 
   private constructor(parts: KeeperParts, journal: Journal | null) {
     this.#parts = parts;
@@ -239,7 +239,7 @@ export class CallKeeper {
       if (entry === undefined) return;
       entry.state = waitOf(error) ?? "failed";
       entry.retryAtMs = entry.state === "keyless" ? this.#parts.clock.nowMs() + keyRetryMs : 0;
-      this.#tellOnce(error);
+      this.#logOnce(error);
       if (entry.state === "failed" && ++entry.tries >= mostTries) return this.#setAside(name, error);
       if (running === null) return;
       if (!this.#keepsFailed) {
@@ -268,7 +268,7 @@ export class CallKeeper {
       const isStored = await this.#storeEach();
       if (!isStored) await this.#parts.clock.sleep(retryMs, signal).catch(() => undefined);
     }
-    if (!this.isWaiting) this.#told.clear();
+    if (!this.isWaiting) this.#logged.clear();
   }
 
   /** Keeps the order of the calls, and stops when the store is away. False when a file remains. */
@@ -339,11 +339,11 @@ export class CallKeeper {
       );
   }
 
-  /** Tells a person what calls wait for, once until none waits any more. */
-  #tellOnce(error: unknown): void {
+  /** Logs why calls wait for a key, once until no call waits any more. */
+  #logOnce(error: unknown): void {
     const reason = keyReason(error);
-    if (reason === null || this.#told.has(reason)) return;
-    this.#told.add(reason);
+    if (reason === null || this.#logged.has(reason)) return;
+    this.#logged.add(reason);
     this.#parts.log.failed("Calls wait in files of the gateway, because a key cannot be used.", error);
   }
 

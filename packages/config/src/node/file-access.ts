@@ -27,8 +27,8 @@ export interface FileRights {
   /** Users outside of the group can read the file, or anyone but its owner can write it. Windows has no such rights. */
   readonly isOpenToOthers: boolean;
   /**
-   * Whoever mounted the file chose its rights, and no user can change them. Docker mounts a secret so with 0444, and Kubernetes
-   * with 0644.
+   * The mount states the rights of the file, and no user can change them. Docker mounts a secret so with 0444, and Kubernetes
+   * mounts one with 0644.
    */
   readonly isMountedReadOnly: boolean;
   readonly isOwn: boolean;
