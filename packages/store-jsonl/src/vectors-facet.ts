@@ -75,7 +75,7 @@ async function putUnderLock({ context, agentAt }: VectorsContext, ref: SessionRe
   }
 }
 
-/** Takes the sessions page by page, with a turn of the loop between two, because an agent may have many. */
+/** Takes the sessions page by page, and the loop gets a turn after each step, because an agent may have many. */
 async function pendingIn(
   scope: VectorsContext,
   at: VectorScope,
@@ -91,6 +91,7 @@ async function pendingIn(
   const ranges: PendingRange[] = [];
   let records = 0;
   for await (const sessions of sessionPages(scope, at, signal)) {
+    await pause();
     const found = await track(async () => agent.vectors.pending(model, sessions, limit - ranges.length));
     ranges.push(...found.ranges);
     records += found.records;
