@@ -134,7 +134,8 @@ export class MeaningIndex implements MeaningSearch {
       const listedMs = this.#clock.nowMs();
       // A store looks at every session to say what is pending, so a list is worked off before the next is asked for.
       for (const range of ranges) {
-        if (this.#clock.nowMs() - listedMs >= listLifeMs) break;
+        // Ranges of open turns give nothing, and those behind them are still tried.
+        if (left < records && this.#clock.nowMs() - listedMs >= listLifeMs) break;
         for await (const filled of this.#fillRange(range, signal)) {
           if (filled === "no budget") return;
           left -= filled;
