@@ -108,6 +108,7 @@ export function quoteSchema(name: string): string {
   });
 }
 
+/** Returns the limit of the pool. Every pool of pg states it, and another one counts as large as pg's default. */
 export function maxConnectionsOf({ pool, maxConnections }: CheckedOptions): number {
-  return pool === undefined ? maxConnections : (pool.options?.max ?? 10);
+  return pool === undefined ? maxConnections : (pool.options?.max ?? defaults.maxConnections);
 }

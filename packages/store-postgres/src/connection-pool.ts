@@ -7,6 +7,7 @@ import type { TenantAgent } from "./layout.ts";
 import type { NodeShares } from "./node-shares.ts";
 import {
   connectError,
+  hasAnswered,
   isAnswer,
   isLostName,
   isPassing,
@@ -67,6 +68,8 @@ export interface PoolOptions {
 export interface RunOptions {
   /** Owns the rows that are asked for. Without it the operation counts among those that ask all nodes. */
   readonly agent?: TenantAgent | undefined;
+  /** Names the node of Citus that is asked, where several agents share it. It is null if no other node is asked. */
+  readonly node?: string | null | undefined;
   /** Ends the wait for a connection, and for a read also the wait for the answer. */
   readonly signal?: AbortSignal | undefined;
   /** The pool repeats a read that was cut off, within the deadline. It never repeats a write. */
@@ -255,24 +258,20 @@ export class ConnectionPool {
   /** Waits for a share of the agent's node first, where the rows are on several nodes. */
   async #borrow(
     deadlineMs: number,
-    { agent, signal }: Pick<RunOptions, "agent" | "signal">,
+    { agent, node: named, signal }: Pick<RunOptions, "agent" | "node" | "signal">,
   ): Promise<PostgresConnection> {
     const { clock, timeoutMs, shares } = this.#options;
-    const node = shares?.nodeOf(agent) ?? null;
+    const node = named === undefined ? (shares?.nodeOf(agent) ?? null) : named;
     if (shares === undefined || node === null) return this.#connect(deadlineMs, signal);
-    const giveShareBack = await waitWithin(shares.take(node), {
-      withinMs: deadlineMs - clock.nowMs(),
-      signal,
-      ending: this.#ending.signal,
-      late: () => shares.refusal(node, timeoutMs, this.place),
-      unwanted: (giveUnused) => giveUnused(),
-    });
+    const withinMs = deadlineMs - clock.nowMs();
+    const wait = { withinMs, signal, ending: this.#ending.signal, timeoutMs, place: this.place };
+    const giveShareBack = await shares.take(node, wait);
     try {
       const connection = await this.#connect(deadlineMs, signal);
       return {
         query: (query) => connection.query(query),
         release(error) {
-          giveShareBack(error === undefined);
+          giveShareBack(hasAnswered(error));
           connection.release(error);
         },
         off: (event, listener) => connection.off?.(event, listener),

@@ -1,5 +1,5 @@
 import type { RunStatement } from "./connection-pool.ts";
-import type { Layout } from "./layout.ts";
+import type { Layout, TenantAgent } from "./layout.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -14,6 +14,11 @@ export interface RowPlace {
 /** Returns the schema of a store, or a transaction on it. */
 export function placeOf({ pool, schema, found }: StoreContext, run?: RunStatement): RowPlace {
   return { run: run ?? ((sql, values = []) => pool.run(sql, values)), schema, layout: found.layout };
+}
+
+/** Returns the schema of a store for statements that ask for the rows of one agent. */
+export function placeOfAgent({ pool, schema, found }: StoreContext, agent: TenantAgent): RowPlace {
+  return { run: (sql, values = []) => pool.run(sql, values, { agent }), schema, layout: found.layout };
 }
 
 /** Holds a stored column, and its type as a cast names it. */

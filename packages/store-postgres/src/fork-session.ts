@@ -227,6 +227,7 @@ export async function sharersOf(
        AND EXISTS (SELECT FROM unnest(s.base_nos, s.base_to_seqs) AS b (no, to_seq) WHERE b.no = w.no AND b.to_seq >= w.seq)
      WHERE s.session_no <> $3${layout.and("s", "$4")} GROUP BY 1, 2, 3, 4, 5`,
     [placed.map(({ no }) => no), placed.map(({ seq }) => seq), own["session_no"], ...tenant],
+    { agent: ref },
   );
   return rows.map((row) => ({
     ref: refOf(row),

@@ -26,6 +26,17 @@ export interface TenantAgent {
   readonly agentId: string;
 }
 
+/** Returns the agent of a query that names one. */
+export function agentOf({
+  namespace = "",
+  agentId,
+}: {
+  readonly namespace?: string | undefined;
+  readonly agentId?: string | undefined;
+}): TenantAgent | undefined {
+  return agentId === undefined ? undefined : { namespace, agentId };
+}
+
 export const plainLayout: Layout = {
   name: "plain",
   and: () => "",
@@ -41,6 +52,11 @@ export const tenantLayout: Layout = {
   last: (item) => `, ${item}`,
   values: (agent) => [tenantOf(agent)],
 };
+
+/** Returns the value for the parameter of the only tenant, or none for all tenants. */
+export function tenantsOf({ values }: Layout, agent: TenantAgent | undefined): readonly string[] {
+  return agent === undefined ? [] : values(agent);
+}
 
 /** Lists `count` parameters (`$1, $2, …`), and one more for the tenant where the layout has it. */
 export function parametersOf({ name }: Layout, count: number): string {

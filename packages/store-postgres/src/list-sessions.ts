@@ -1,5 +1,6 @@
 import type { ListQuery, SessionPage } from "@throughline/core";
 import { type ListedStates, type ListPlan, planList } from "@throughline/store-kit/internal";
+import { agentOf, tenantsOf } from "./layout.ts";
 import { purgedAtMs } from "./purged-sources.ts";
 import { canHold, refOf, stateOf } from "./row-values.ts";
 import { stateColumns } from "./save-function.ts";
@@ -32,7 +33,8 @@ export async function listSessions(
     find: async (after, limit) => {
       const statement = listStatement(context, query, { ...plan, after, limit });
       if (statement === null) return [];
-      const rows = await pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
+      const asked = { signal: query.signal, isRead: true, agent: agentOf(query) };
+      const rows = await pool.run(statement.sql, statement.values, asked);
       const last = Number(rows.at(-1)?.["found"]) > rows.length ? rows.length - 1 : null;
       return rows.map((row, index) => ({
         row,
@@ -59,7 +61,7 @@ function listStatement(
   const values: unknown[] = [];
   const bind = (value: unknown): string => `$${values.push(value)}`;
   if (!canHold([namespace, agentId ?? "", keyPrefix])) return null;
-  const tenants = agentId === undefined ? [] : layout.values({ namespace, agentId }).map((tenant) => bind(tenant));
+  const tenants = tenantsOf(layout, agentOf(query)).map((tenant) => bind(tenant));
   const conditions = [`t.namespace = ${bind(namespace)}`, ...tenants.map((tenant) => `t.tenant = ${tenant}`)];
   if (state !== "any") conditions.push(state === "archived" ? "t.archived" : "NOT t.archived");
   if (agentId !== undefined) conditions.push(`t.agent_id = ${bind(agentId)}`);

@@ -95,7 +95,7 @@ export async function filesOfSession({ to, from }: Stores, ref: SessionRef): Pro
        JOIN ${schema}.file_references r ON r.session_no = t.session_no${layout.and("r", "t.tenant")}
        WHERE t.namespace = $1 AND t.agent_id = $2 AND t.key = $3 AND t.archive_id = $4${layout.and("t", "$5")}`,
       [...address, ...layout.values(ref)],
-      { isRead: true },
+      { isRead: true, agent: ref },
     );
   });
   return idsOf((await Promise.all(found)).flat());
@@ -106,6 +106,6 @@ export async function dropUnusedFiles({ to, from }: Stores, scope: FileScope, id
   if (ids.length === 0) return;
   for (const store of [to, from]) {
     const context = contextOf(store);
-    await context.pool.transaction((run) => deleteUnused(placeOf(context, run), scope, ids));
+    await context.pool.transaction((run) => deleteUnused(placeOf(context, run), scope, ids), scope);
   }
 }

@@ -1,6 +1,7 @@
 import type { ThroughlineError } from "@throughline/core";
 import { refused } from "@throughline/core/internal";
 import type { TenantAgent } from "./layout.ts";
+import { waitWithin, type WaitOptions } from "./wait-within.ts";
 
 /** Gives a share back, and states whether the node had answered, if it was asked. */
 export type GiveShareBack = (hasAnswered?: boolean) => void;
@@ -8,10 +9,18 @@ export type GiveShareBack = (hasAnswered?: boolean) => void;
 /** Returns the node of an agent's rows, or a name for all nodes together without an agent. It is null for one node. */
 type NodeOf = (agent: TenantAgent | undefined) => string | null;
 
+/** States how long an operation waits for a share, and what the error says. */
+interface ShareWait extends Pick<WaitOptions<GiveShareBack>, "withinMs" | "signal" | "ending"> {
+  /** Limits the whole operation. */
+  readonly timeoutMs: number;
+  /** Names host and database. */
+  readonly place: string;
+}
+
 interface Line {
   held: number;
   hasAnswered: boolean;
-  readonly waiting: (() => void)[];
+  readonly waiting: Set<() => void>;
 }
 
 /**
@@ -27,48 +36,66 @@ export class NodeShares {
 
   /**
    * One node has at most a third of the connections, and so have the operations that ask all nodes. While one node does
-   * not answer, a third is left in any case.
+   * not answer, at least a third is left. A pool of one or two connections has no thirds. There one node has one of
+   * them, so nothing may be left.
    */
   constructor(maxConnections: number, maxWaiting: number, nodeOf: NodeOf) {
-    this.#most = Math.max(1, Math.floor(maxConnections / 3));
+    this.#most = shareOf(maxConnections);
     this.#maxWaiting = maxWaiting;
     this.nodeOf = nodeOf;
   }
 
-  /** @throws {ThroughlineError} STORE_OVERLOADED if too many operations wait for this node already */
-  take(node: string): Promise<GiveShareBack> {
+  /**
+   * Waits for a share of a node. An operation that gives up leaves the line at once.
+   * @throws {ThroughlineError} STORE_OVERLOADED if too many operations wait for this node already, or if no share is free
+   * by the deadline; STORE_UNREACHABLE if the node did not answer before; ABORTED, STORE_CLOSED
+   */
+  async take(node: string, wait: ShareWait): Promise<GiveShareBack> {
     const line = this.#lineOf(node);
     const giveBack = once((hasAnswered) => {
       line.hasAnswered = hasAnswered ?? line.hasAnswered;
-      const next = line.waiting.shift();
+      const [next] = line.waiting;
       // The share goes to the next operation, so the number of shares stays.
       if (next === undefined) line.held -= 1;
       else next();
     });
     if (line.held < this.#most) {
       line.held += 1;
-      return Promise.resolve(giveBack);
+      return giveBack;
     }
-    if (line.waiting.length >= this.#maxWaiting)
+    if (line.waiting.size >= this.#maxWaiting)
       throw refused("STORE_OVERLOADED", `${this.#maxWaiting} operations wait for one node already.`, {
         maxWaiting: this.#maxWaiting,
       });
-    return new Promise((resolve) => line.waiting.push(() => resolve(giveBack)));
-  }
-
-  /** Returns the error for an operation that got no share by its deadline. */
-  refusal(node: string, timeoutMs: number, place: string): ThroughlineError {
-    const details = { timeoutMs, place };
-    return this.#lineOf(node).hasAnswered
-      ? refused("STORE_OVERLOADED", `No connection for this node was free within ${timeoutMs} ms.`, details)
-      : refused("STORE_UNREACHABLE", `A node behind ${place} did not answer within ${timeoutMs} ms.`, details);
+    const { promise, resolve } = Promise.withResolvers<GiveShareBack>();
+    const begin = (): void => {
+      line.waiting.delete(begin);
+      resolve(giveBack);
+    };
+    line.waiting.add(begin);
+    const late = (): ThroughlineError => refusal(line, wait);
+    return waitWithin(promise, { ...wait, late, unwanted: (giveUnused) => giveUnused() }).finally(() =>
+      line.waiting.delete(begin),
+    );
   }
 
   #lineOf(node: string): Line {
     let line = this.#lines.get(node);
-    if (line === undefined) this.#lines.set(node, (line = { held: 0, hasAnswered: true, waiting: [] }));
+    if (line === undefined) this.#lines.set(node, (line = { held: 0, hasAnswered: true, waiting: new Set() }));
     return line;
   }
+}
+
+function refusal({ hasAnswered }: Line, { timeoutMs, place }: ShareWait): ThroughlineError {
+  const details = { timeoutMs, place };
+  return hasAnswered
+    ? refused("STORE_OVERLOADED", `No connection for this node was free within ${timeoutMs} ms.`, details)
+    : refused("STORE_UNREACHABLE", `A node behind ${place} did not answer within ${timeoutMs} ms.`, details);
+}
+
+/** Returns how many of a pool's connections may work for one node. */
+export function shareOf(maxConnections: number): number {
+  return Math.max(1, Math.floor(maxConnections / 3));
 }
 
 /** A connection may be given back twice, because it may break afterwards. */

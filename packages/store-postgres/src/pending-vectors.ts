@@ -37,7 +37,7 @@ export async function pendingVectors(
     `SELECT r.*, sum(CASE r.place WHEN 0 THEN r.to_seq - r.from_seq + 1 ELSE r.to_seq - r.covered_seq END) OVER () AS records
      FROM (${ranges}) r ORDER BY r.place, r.updated_at_ms DESC, r.session_no, r.from_seq LIMIT ${limit}`,
     values,
-    { signal, isRead: true },
+    { signal, isRead: true, agent: scope },
   );
   const [other] = await pool.run(
     `SELECT EXISTS (SELECT FROM ${schema}.vectors v
@@ -45,7 +45,7 @@ export async function pendingVectors(
        OR EXISTS (SELECT FROM ${schema}.vector_progress p JOIN ${schema}.sessions s ON s.session_no = p.session_no${layout.and("s", "p.tenant")}
          WHERE p.model <> $3 AND ${isInScope}) AS is_there`,
     values,
-    { signal, isRead: true },
+    { signal, isRead: true, agent: scope },
   );
   return {
     ranges: rows.map(rangeOf),

@@ -160,6 +160,18 @@ export function isPassing(error: unknown): boolean {
   return /^(08|57P0|53300|E(CONN|PIPE|TIMEDOUT|HOST|NET|AI_AGAIN))/.test(code) || code === "EAI_AGAIN";
 }
 
+/**
+ * States whether the server answered the last statement of a connection, which is given back with this error. It is
+ * undefined for an error that does not tell, such as the caller's own abort.
+ */
+export function hasAnswered(error: unknown): boolean | undefined {
+  if (error === undefined || isAnswer(error)) return true;
+  const isSilent = ThroughlineError.isInstance(error)
+    ? error.code === "STORE_UNREACHABLE"
+    : isPassing(error) && !isUnsent(error);
+  return isSilent ? false : undefined;
+}
+
 /** Converts an error that occurred before there was a connection. */
 export function connectError(error: unknown, place: string): ThroughlineError {
   const known = storeError(error, "not-applied", place);

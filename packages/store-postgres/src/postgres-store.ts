@@ -12,7 +12,6 @@ import {
 } from "@throughline/core/internal";
 import * as kit from "@throughline/store-kit/internal";
 import { createCapabilities, createHandleLife, prepareAppend } from "@throughline/store-kit/internal";
-import type { WatchHub } from "@throughline/store-kit";
 import { holdAgentLock } from "./agent-lock.ts";
 import { addressOf, appendRecords, appendSql, keyedFailure } from "./append-records.ts";
 import {
@@ -31,6 +30,7 @@ import { forkSession, sharersOf } from "./fork-session.ts";
 import { listSessions } from "./list-sessions.ts";
 import { createMaintenance } from "./maintenance-facet.ts";
 import { openSchema } from "./open-schema.ts";
+import { NodeHubs } from "./node-hubs.ts";
 import { NodeShares } from "./node-shares.ts";
 import { createPartials } from "./partials-facet.ts";
 import { readRecords, readWindowPage } from "./read-pages.ts";
@@ -68,7 +68,7 @@ class PostgresSessionStore implements PostgresStore {
   readonly vectors?: core.VectorsFacet;
   readonly exclusively?: NonNullable<core.SessionStore["exclusively"]>;
   readonly #signals: SessionSignals | null;
-  readonly #hub: WatchHub<kit.Reached>;
+  readonly #hubs: NodeHubs;
   readonly #options: CheckedOptions;
   readonly #life: kit.HandleLife;
   readonly #context: StoreContext;
@@ -117,7 +117,7 @@ class PostgresSessionStore implements PostgresStore {
         ? new SessionSignals(this.#context.pool, listening, channelOf(schema), {
             clock,
             random,
-            missed: () => this.#hub.lookSoon(),
+            missed: () => this.#hubs.lookSoon(),
           })
         : null;
     const begin = async (signal?: AbortSignal): Promise<void> => {
@@ -129,8 +129,9 @@ class PostgresSessionStore implements PostgresStore {
       sharers: (ref, seqs) => this.#write(() => sharersOf(this.#context, ref, seqs)),
     };
     const { pollMs, timeoutMs } = options;
-    const how = { clock: this.#clock, pollMs, timeoutMs, maxConnections: maxConnectionsOf(options) };
-    this.#hub = createWatchHub(this.#context, how, begin);
+    const how = { clock: this.#clock, pollMs, timeoutMs, maxConnections: maxConnectionsOf(options), ready: begin };
+    const nodeOf = (ref: core.SessionRef): string | null => this.#context.found.nodes?.nodeOf(ref) ?? null;
+    this.#hubs = new NodeHubs((node) => createWatchHub(this.#context, how, node), nodeOf);
     this.watch = { watch: (ref, each) => this.#watch(ref, each) };
     this.partials = createPartials(this.#context, (work) => this.#write(work));
     const ready = (): Promise<void> => this.#ready();
@@ -146,7 +147,8 @@ class PostgresSessionStore implements PostgresStore {
     const bounds = kit.watchBounds(options);
     await this.#ready();
     const check = (): void => this.#life.begin();
-    yield* watchSession({ context: this.#context, signals: this.#signals, hub: this.#hub, check }, ref, bounds);
+    const hub = this.#hubs.of(ref);
+    yield* watchSession({ context: this.#context, signals: this.#signals, hub, check }, ref, bounds);
   }
 
   #write<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -208,7 +210,7 @@ class PostgresSessionStore implements PostgresStore {
       load: (ref) => this.#load(ref, undefined),
       announce: (...events) => this.#life.announce(...events),
       notify: (ref, sessionNo) => {
-        this.#hub.wake(watchKey(this.#context.found.layout, ref, sessionNo));
+        this.#hubs.wake(watchKey(this.#context.found.layout, ref, sessionNo));
         this.#signals?.announce(sessionNo);
       },
     };
@@ -325,7 +327,7 @@ class PostgresSessionStore implements PostgresStore {
       this.#lockPool?.end();
       await this.#endPool();
     };
-    return this.#life.close(release, () => this.#hub.end(refused("STORE_CLOSED", "The store handle was closed.")));
+    return this.#life.close(release, () => this.#hubs.end(refused("STORE_CLOSED", "The store handle was closed.")));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

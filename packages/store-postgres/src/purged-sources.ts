@@ -2,7 +2,7 @@ import type { ListQuery } from "@throughline/core";
 import type { PurgedSource, PurgesOptions } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import { databaseNowMs } from "./store-clock.ts";
-import type { Layout } from "./layout.ts";
+import { agentOf, type Layout, tenantsOf } from "./layout.ts";
 import { canHold, numberOrNull, refOf, textOrNull, type DatabaseRow } from "./row-values.ts";
 import type { StoreContext } from "./store-context.ts";
 
@@ -51,13 +51,13 @@ export async function purgedAtMs(
   { namespace = "", agentId, signal }: ListQuery,
 ): Promise<number | null> {
   if (!canHold([namespace, agentId ?? ""])) return null;
-  const ofAgent = agentId === undefined ? "" : ` AND p.agent_id = $3${layout.and("p", "$4")}`;
-  const agent = agentId === undefined ? [] : [agentId, ...layout.values({ namespace, agentId })];
+  const agent = agentOf({ namespace, agentId });
+  const ofAgent = agent === undefined ? "" : ` AND p.agent_id = $3${layout.and("p", "$4")}`;
   const [row] = await pool.run(
     `SELECT max(p.purged_at_ms) AS at_ms FROM ${schema}.purged_sources p
      WHERE p.namespace = $1 AND p.source_digest = $2${ofAgent}`,
-    [namespace, digest, ...agent],
-    { signal, isRead: true },
+    [namespace, digest, ...(agent === undefined ? [] : [agent.agentId, ...layout.values(agent)])],
+    { signal, isRead: true, agent },
   );
   return numberOrNull(row?.["at_ms"]);
 }
@@ -69,17 +69,18 @@ interface PurgeMark extends PurgedSource {
 
 /** Yields the marks of a namespace, or of all namespaces, in slices. */
 export async function* readPurges(
-  { schema, pool }: StoreContext,
+  { schema, pool, found: { layout } }: StoreContext,
   { namespace, agentId, signal }: PurgesOptions,
 ): AsyncGenerator<readonly PurgeMark[]> {
+  const agent = namespace === undefined ? undefined : agentOf({ namespace, agentId });
   for (let after: readonly string[] = ["", "", ""]; ;) {
     const rows = await pool.run(
       `SELECT p.namespace, p.source_digest, p.agent_id, p.purged_at_ms FROM ${schema}.purged_sources p
        WHERE ($1::text IS NULL OR p.namespace = $1) AND ($2::text IS NULL OR p.agent_id = $2)
-         AND (p.namespace, p.source_digest, p.agent_id) > ($3, $4, $5)
+         AND (p.namespace, p.source_digest, p.agent_id) > ($3, $4, $5)${agent === undefined ? "" : layout.and("p", "$6")}
        ORDER BY p.namespace, p.source_digest, p.agent_id LIMIT ${sliceRows}`,
-      [namespace ?? null, agentId ?? null, ...after],
-      { signal, isRead: true },
+      [namespace ?? null, agentId ?? null, ...after, ...tenantsOf(layout, agent)],
+      { signal, isRead: true, agent },
     );
     const marks = rows.map((row) => ({
       namespace: String(row["namespace"]),
@@ -97,8 +98,10 @@ export async function* readPurges(
 /** Adds marks of another store. The later time of a source stays. */
 export async function addPurges({ schema, pool, found }: StoreContext, marks: readonly PurgeMark[]): Promise<void> {
   for (let from = 0; from < marks.length; from += sliceRows) {
-    const { sql, values } = insertMarks(schema, found.layout, marks.slice(from, from + sliceRows));
-    await pool.run(sql, values);
+    const slice = marks.slice(from, from + sliceRows);
+    const { sql, values } = insertMarks(schema, found.layout, slice);
+    const tenants = new Set(slice.map((mark) => found.layout.values(mark).join()));
+    await pool.run(sql, values, { agent: tenants.size === 1 ? slice[0] : undefined });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FileScope } from "@throughline/core/internal";
-import { type CopiedNumber, placeOf, type RowPlace } from "./copy-rows.ts";
+import { type CopiedNumber, placeOf, placeOfAgent, type RowPlace } from "./copy-rows.ts";
 import { deleteUnused, idsOf, referenceColumns } from "./file-references.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import { databaseNowMs } from "./store-clock.ts";
@@ -124,7 +124,9 @@ export async function copyUnusedFiles(
       { isRead: true },
     );
     for (const row of rows) {
-      await copyFile(placeOf(from), placeOf(to), { scope: scopeOf(row), id: String(row["file_id"]) }, check);
+      const scope = scopeOf(row);
+      const [source, target] = [placeOfAgent(from, scope), placeOfAgent(to, scope)];
+      await copyFile(source, target, { scope, id: String(row["file_id"]) }, check);
     }
     const last = rows.at(-1);
     if (last === undefined) return;

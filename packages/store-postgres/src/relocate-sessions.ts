@@ -17,6 +17,7 @@ import {
   differingSeqs,
   insertTexts,
   placeOf,
+  placeOfAgent,
   type CopiedNumber,
   type RowPlace,
 } from "./copy-rows.ts";
@@ -119,7 +120,7 @@ interface Member {
 
 /** Finishes the moves of an earlier run first, and then moves the remaining sessions. */
 async function* moveFamily(relocation: Relocation, family: Family): AsyncGenerator<RelocatedFamily> {
-  const members = await membersOf(relocation, family, placeOf(relocation.from).run, "");
+  const members = await membersOf(relocation, family, placeOfAgent(relocation.from, family.agent).run, "");
   const left = members.filter(({ movedFrom }) => movedFrom?.isThere === false);
   if (left.length > 0) {
     const finished = await finish(relocation, family, left);
@@ -136,10 +137,11 @@ async function moveMembers(
   before: readonly Member[],
 ): Promise<RelocatedFamily> {
   const { from, to } = relocation;
+  const { agent } = family;
   let records = 0;
   // This copy runs while programs write, so that little is left to copy under the lock.
   for (const number of numbersOf(relocation, before))
-    records += await copyNumber(relocation, number, placeOf(from), placeOf(to));
+    records += await copyNumber(relocation, number, placeOfAgent(from, agent), placeOfAgent(to, agent));
   const move = (runTo: RunStatement): Promise<RelocatedFamily["outcome"]> =>
     from.pool.transaction(async (runFrom) => {
       const members = await membersOf(relocation, family, runFrom, " FOR UPDATE OF t");
@@ -152,11 +154,11 @@ async function moveMembers(
       records += taken;
       for (const member of members) await leave(relocation, member, runFrom);
       return "moved";
-    });
+    }, agent);
   try {
     // The commit of the source decides. If this process ends before the commit of the target, the next run finds the
     // rows in the source.
-    const outcome = await to.pool.transaction(move);
+    const outcome = await to.pool.transaction(move, agent);
     if (outcome === "moved") await noteArrival(relocation, family);
     return { outcome, records, sessions: sessionsOf(before) };
   } catch (error) {
@@ -190,10 +192,10 @@ async function finish(
   let records = 0;
   const outcome = await to.pool.transaction(async (runTo) => {
     if (await isThere(runTo)) return null;
-    const taken = await takeMembers(relocation, members, placeOf(from), placeOf(to, runTo));
+    const taken = await takeMembers(relocation, members, placeOfAgent(from, family.agent), placeOf(to, runTo));
     records = taken ?? 0;
     return taken === null ? ("taken" as const) : ("moved" as const);
-  });
+  }, family.agent);
   if (outcome !== "taken") await noteArrival(relocation, family);
   return outcome === null ? null : { outcome, records, sessions: sessionsOf(members) };
 }
@@ -221,10 +223,11 @@ async function takeMembers(
 
 async function membersOf(
   { from, columns }: Relocation,
-  { numbers, tenant }: Family,
+  { numbers, agent }: Family,
   run: RunStatement,
   lock: string,
 ): Promise<readonly Member[]> {
+  const tenant = from.found.layout.values(agent);
   const isMember = `t.session_no = ANY ($1::bigint[])${from.found.layout.and("t", "$2")}`;
   const rows = await run(
     `SELECT t.*, to_json(t.base_nos::text[]) AS bases FROM ${from.schema}.sessions t
@@ -380,5 +383,5 @@ async function noteArrival(relocation: Relocation, family: Family): Promise<void
       const sql = `UPDATE ${from.schema}.sessions SET ${entryChange} WHERE session_no = $1 AND archive_id = $2${layout.and("", "$6")}`;
       await run(sql, [row["session_no"], row["archive_id"], ...Object.values(columns), ...layout.values(refOf(row))]);
     }
-  });
+  }, family.agent);
 }

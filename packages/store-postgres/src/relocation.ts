@@ -3,7 +3,7 @@ import { refused } from "@throughline/core/internal";
 import type { RunStatement } from "./connection-pool.ts";
 import type { columnsOf } from "./copy-rows.ts";
 import { keptCodec } from "./open-schema.ts";
-import { beforeAll, numbersBehind } from "./layout.ts";
+import { beforeAll, numbersBehind, type TenantAgent } from "./layout.ts";
 import { readSecurity } from "./row-security.ts";
 import type { MovedCopy } from "./moved-copy.ts";
 import { dropCopiedReferences } from "./relocate-files.ts";
@@ -175,10 +175,10 @@ export async function dropLeftCopies({ from, to, numbers: range, check }: Reloca
   }
 }
 
-/** Holds the numbers of sessions that share records, and the value for the parameter of their tenant. */
+/** Holds the numbers of sessions that share records, and an agent of their tenant. */
 export interface Family {
   readonly numbers: readonly string[];
-  readonly tenant: readonly string[];
+  readonly agent: TenantAgent;
 }
 
 /** Returns the families, the most recently written one last. */
@@ -197,9 +197,9 @@ export async function families(
       { isRead: true },
     );
     for (const row of rows) {
-      const tenant = layout.values(refOf(row));
-      const root = [row["root"], ...tenant].join();
-      const family = found.get(root) ?? { numbers: [], tenant, updatedAtMs: 0 };
+      const agent = refOf(row);
+      const root = [row["root"], ...layout.values(agent)].join();
+      const family = found.get(root) ?? { numbers: [], agent, updatedAtMs: 0 };
       family.numbers.push(String(row["session_no"]));
       family.updatedAtMs = Math.max(family.updatedAtMs, Number(row["updated_at_ms"]));
       found.set(root, family);

@@ -1,5 +1,6 @@
 import type { SearchQuery } from "@throughline/core";
 import type { SearchClause } from "@throughline/core/internal";
+import { agentOf } from "./layout.ts";
 import { holds, type Candidates, type SearchParts, type Statement } from "./search-candidates.ts";
 import { queryOf } from "./search-vector.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -79,7 +80,8 @@ async function count(
   const isScan = isLimited || given.isNarrow;
   const byIndex = given.isSpread ? countsOfNodes : countsByIndex;
   const statement = (isScan ? countsByScan : byIndex)(context, given, queries);
-  const [row] = await context.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
+  const asked = { signal: query.signal, isRead: true, agent: agentOf(query) };
+  const [row] = await context.pool.run(statement.sql, statement.values, asked);
   const held = (row?.["held"] ?? []) as readonly unknown[];
   const stems = queries.map((each, index) => ({ query: each, held: Number(held[index] ?? 0) }));
   return { stems, total: Number(row?.["total"] ?? 0) };

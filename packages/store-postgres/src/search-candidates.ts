@@ -1,6 +1,6 @@
 import type { SearchQuery } from "@throughline/core";
 import type { SearchPlan, SearchScope } from "@throughline/core/internal";
-import type { Layout } from "./layout.ts";
+import { agentOf, type Layout, tenantsOf } from "./layout.ts";
 import { canHold } from "./row-values.ts";
 import { queriesOfLabels, queryOfAll } from "./search-vector.ts";
 import type { StoreContext } from "./store-context.ts";
@@ -65,8 +65,7 @@ export function searchParts(
   if (role !== undefined && token === null) filters.push(`d.role = ${bind(role)}`);
   if (sinceMs !== undefined) filters.push(`d.ts_ms >= ${bind(Math.ceil(sinceMs))}`);
   if (untilMs !== undefined) filters.push(`d.ts_ms < ${bind(Math.ceil(untilMs))}`);
-  const tenant = agentId === undefined ? [] : given.values({ namespace: scope.namespace, agentId });
-  const tenants = tenant.map((each) => `${bind(each)}::bigint`);
+  const tenants = tenantsOf(given, agentOf(query)).map((each) => `${bind(each)}::bigint`);
   const layout = inTenant(given, tenants[0]);
   filters.push(...tenants.map((each) => `d.tenant = ${each}`));
   const wanted = bindOnce((): readonly string[] => [

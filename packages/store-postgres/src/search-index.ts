@@ -2,6 +2,7 @@ import type { SearchFacet, SearchQuery, SessionRecord } from "@throughline/core"
 import { assertStoreOptions, readSearchQuery, type SearchToken, searchText } from "@throughline/core/internal";
 import { arrayLiteral } from "./array-literal.ts";
 import type { RunStatement } from "./connection-pool.ts";
+import { agentOf, type TenantAgent, tenantsOf } from "./layout.ts";
 import { noteErasedWords } from "./erased-words.ts";
 import { checkedSource } from "./search-candidates.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
@@ -27,10 +28,9 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
     async *search(query: SearchQuery) {
       const scope = readSearchQuery(query);
       await begin(query.signal);
-      const { agentId, namespace = "", signal } = query;
-      const tenant = agentId === undefined ? [] : context.found.layout.values({ namespace, agentId });
+      const { signal } = query;
       const check = (): Promise<void> => begin(signal);
-      const { isLimited } = await catchUp(context, check, { signal, tenant });
+      const { isLimited } = await catchUp(context, check, { signal, agent: agentOf(query) });
       yield* searchHits(context, query, { scope, isLimited, check });
     },
     async lag() {
@@ -47,7 +47,7 @@ export function createSearch(context: StoreContext, begin: (signal?: AbortSignal
       const { signal } = options;
       await begin(signal);
       await context.pool.transaction((run) => emptyIndex(context, run));
-      await catchUp(context, () => begin(signal), { signal, tenant: [] });
+      await catchUp(context, () => begin(signal), { signal, agent: undefined });
     },
   };
 }
@@ -92,8 +92,8 @@ function behind({ schema, found: { layout } }: StoreContext, tenant = "s.tenant"
 
 interface CatchUpOptions {
   readonly signal: AbortSignal | undefined;
-  /** Holds the value for the parameter of the only tenant to search. It is empty for all tenants. */
-  readonly tenant: readonly string[];
+  /** Owns the records. It is not set for the records of all agents. */
+  readonly agent: TenantAgent | undefined;
 }
 
 /**
@@ -105,10 +105,11 @@ interface CatchUpOptions {
 async function catchUp(
   context: StoreContext,
   check: () => Promise<void>,
-  { signal, tenant }: CatchUpOptions,
+  { signal, agent }: CatchUpOptions,
 ): Promise<{ readonly isLimited: boolean }> {
   const { schema, pool } = context;
   const { layout } = context.found;
+  const tenant = tenantsOf(layout, agent);
   const missing = tenant.length === 0 ? behind(context) : behind(context, "$2::bigint", layout.and("s", "$2::bigint"));
   const sql = `SELECT n.*, b.* FROM (
       SELECT ${schema}.store_now_ms() / 60000 - ${openSlots} AS slot, caught_up_slot, row_security_active($1) AS is_limited,
@@ -117,7 +118,7 @@ async function catchUp(
     ) n LEFT JOIN (${missing} ORDER BY b.appended_slot LIMIT ${sliceSessions}) b ON true`;
   let first: DatabaseRow | undefined;
   for (;;) {
-    const rows = await pool.run(sql, [`${schema}.sessions`, ...tenant], { signal, isRead: true });
+    const rows = await pool.run(sql, [`${schema}.sessions`, ...tenant], { signal, isRead: true, agent });
     first ??= rows[0];
     if (first?.["is_replica"] === true) break;
     const sessions = rows.filter(({ session_no: number }) => number !== null);
@@ -127,7 +128,7 @@ async function catchUp(
   const isLimited = first?.["is_limited"] !== false;
   if (first?.["is_replica"] === true) return { isLimited };
   // A slot of 0 means that the index was rebuilt, or that the records come from a backup or another schema.
-  if (Number(first?.["caught_up_slot"]) === 0) await indexInherited(context, check, { signal, tenant });
+  if (Number(first?.["caught_up_slot"]) === 0) await indexInherited(context, check, { signal, agent });
   const slot = Number(first?.["slot"]);
   if (tenant.length === 0 && !isLimited && slot > Number(first?.["caught_up_slot"]))
     await pool.run(`UPDATE ${schema}.search_state SET caught_up_slot = $1::bigint WHERE caught_up_slot < $1::bigint`, [
@@ -143,10 +144,11 @@ async function catchUp(
 async function indexInherited(
   context: StoreContext,
   check: () => Promise<void>,
-  { signal, tenant }: CatchUpOptions,
+  { signal, agent }: CatchUpOptions,
 ): Promise<void> {
   const { schema, pool, found } = context;
   const { layout } = found;
+  const tenant = tenantsOf(layout, agent);
   const [ofTenant, named] = tenant.length === 0 ? ["", "s.tenant"] : [layout.and("s", "$1::bigint"), "$1::bigint"];
   const rows = await pool.run(
     `SELECT b.no AS session_no, max(b.to_seq) AS last_seq, 0 AS indexed_seq, min(s.session_no) AS locked_no, s.namespace, s.agent_id,
@@ -156,7 +158,7 @@ async function indexInherited(
        AND NOT EXISTS (SELECT FROM ${schema}.sessions o WHERE o.session_no = b.no${layout.and("o", named)})
      GROUP BY b.no, s.namespace, s.agent_id`,
     tenant,
-    { signal, isRead: true },
+    { signal, isRead: true, agent },
   );
   for (const row of rows) await indexSession(context, row, check);
 }
@@ -186,7 +188,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
          WHERE b.session_no = r.session_no AND b.hash = r.rest_hash${layout.and("b", "$4")}) AS rest_payload${checkedSource(context, layout, "$4")}
      FROM ${schema}.records r WHERE r.session_no = $2 AND r.seq > $3${layout.and("r", "$4")} ORDER BY r.seq LIMIT ${sliceRecords}`,
     [session["session_id"], sessionNo, afterSeq, ...tenant],
-    { isRead: true },
+    { isRead: true, agent: ref },
   );
   const toSeq = Number(rows.at(-1)?.["seq"] ?? session["last_seq"]);
   const token = context.tokenOf(ref.namespace, "index");
@@ -206,7 +208,7 @@ async function indexSlice(context: StoreContext, session: DatabaseRow, afterSeq:
        ON CONFLICT (session_no${layout.last("tenant")}) DO UPDATE SET indexed_seq = greatest(p.indexed_seq, excluded.indexed_seq)`,
       [sessionNo, toSeq, ...tenant],
     );
-  });
+  }, ref);
   return toSeq;
 }
 

@@ -7,6 +7,7 @@ import {
   searchText,
   tokenPlan,
 } from "@throughline/core/internal";
+import { agentOf } from "./layout.ts";
 import { refOf, wholeRecordOf, type DatabaseRow } from "./row-values.ts";
 import { candidatesOfAny, findStems, scoreOf, type StemSearch } from "./search-any-of.ts";
 import {
@@ -53,7 +54,8 @@ export async function* searchHits(
   for (let after: readonly unknown[] | null = null; ;) {
     await check();
     const statement = pageStatement(context, parts(), candidates, { size, after });
-    const rows = await context.pool.run(statement.sql, statement.values, { signal: query.signal, isRead: true });
+    const asked = { signal: query.signal, isRead: true, agent: agentOf(query) };
+    const rows = await context.pool.run(statement.sql, statement.values, asked);
     for (const row of rows) {
       // No session that passes shows the record, or the record was deleted meanwhile.
       if (row["session_id"] === null || row["id"] === null) continue;

@@ -90,7 +90,7 @@ export class SessionSignals {
 
   async #notify(payload: string): Promise<void> {
     try {
-      await this.#pool.run("SELECT pg_notify($1, $2)", [this.#channel, payload], { isRead: true });
+      await this.#pool.run("SELECT pg_notify($1, $2)", [this.#channel, payload], { isRead: true, node: null });
     } catch {
       // A lost signal delays a watcher until its next poll, and has no other effect.
     }

@@ -59,7 +59,7 @@ export class ShardNodes {
        WHERE s.logicalrelid OPERATOR(pg_catalog.=) '${schema}.sessions'::pg_catalog.regclass
        GROUP BY s.shardid, s.shardmaxvalue ORDER BY s.shardmaxvalue::int`,
       [],
-      { isRead: true },
+      { isRead: true, node: null },
     );
     this.#ranges = rows.map(({ last, node }) => ({ last: Number(last), node: String(node) }));
     this.#hasMany = new Set(this.#ranges.map(({ node }) => node)).size > 1;

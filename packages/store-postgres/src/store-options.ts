@@ -9,7 +9,10 @@ export interface PostgresStoreOptions {
    * `layout=tenant` chooses the layout of a schema that is to be created. Not needed with `pool`.
    */
   readonly url?: string | undefined;
-  /** Lends the program's own pool, with the interface of pg's. The store does not end it. @default one for `url` */
+  /**
+   * Lends the program's own pool, with the interface of pg's. The store does not end it. A pool that does not state
+   * `options.max` counts as one of 10 connections, which is pg's own default. @default one for `url`
+   */
   readonly pool?: PostgresPool | undefined;
   /** Names the schema that holds all tables and functions. @default that of the URL, else "throughline" */
   readonly schema?: string | undefined;
@@ -34,7 +37,8 @@ export interface PostgresStoreOptions {
   /** Sets the durability of writes that state none. @default "disk" */
   readonly defaultDurability?: core.Durability | undefined;
   /**
-   * Limits the connections of the store's own pool. On Citus one worker has at most a third of them. @default 10
+   * Limits the connections of the store's own pool. On Citus one worker has at most a third of them, or the only one.
+   * With fewer than three a worker that hangs may keep them all. @default 10
    */
   readonly maxConnections?: number | undefined;
   /**

@@ -107,7 +107,7 @@ async function readSessionIds(
      SELECT b.no, b.id FROM ${schema}.sessions s CROSS JOIN LATERAL unnest(s.base_nos, s.base_ids) AS b (no, id)
      WHERE s.base_nos OPERATOR(pg_catalog.&&) $1::bigint[] AND b.no = ANY ($1::bigint[])${layout.and("s", "$2")}`,
     [owners, ...tenant],
-    { isRead: true },
+    { isRead: true, agent: scope },
   );
   return new Map(rows.map((row) => [String(row["no"]), String(row["id"])]));
 }

@@ -90,7 +90,7 @@ async function* countFindings(
   const { layout } = context.found;
   const tenants = Map.groupBy(sessions, (row) => layout.values(refOf(row)).join());
   for (const rows of tenants.values()) {
-    const tenant = layout.values(refOf(rows[0] as DatabaseRow));
+    const agent = refOf(rows[0] as DatabaseRow);
     const spans = rows.flatMap(spansOf);
     const counted = await context.pool.run(
       `SELECT w.place, c.held FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) WITH ORDINALITY AS w (no, from_seq, to_seq, place)
@@ -101,9 +101,9 @@ async function* countFindings(
         spans.map((span) => span.sessionNo),
         spans.map((span) => span.fromSeq),
         spans.map((span) => span.toSeq),
-        ...tenant,
+        ...layout.values(agent),
       ],
-      { signal, isRead: true },
+      { signal, isRead: true, agent },
     );
     for (const { place, held } of counted) {
       const span = spans[Number(place) - 1] as Span;
@@ -119,7 +119,8 @@ async function isThere(
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
   const sql = `SELECT FROM ${schema}.sessions WHERE session_no = $1${layout.and("", "$2")}`;
-  const rows = await pool.run(sql, [session["session_no"], ...layout.values(refOf(session))], { signal, isRead: true });
+  const agent = refOf(session);
+  const rows = await pool.run(sql, [session["session_no"], ...layout.values(agent)], { signal, isRead: true, agent });
   return rows.length > 0;
 }
 

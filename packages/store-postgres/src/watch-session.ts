@@ -4,7 +4,9 @@ import { sessionNotFound } from "@throughline/core/internal";
 import { WatchHub } from "@throughline/store-kit";
 import { addressOf } from "./append-records.ts";
 import { arrayLiteral } from "./array-literal.ts";
+import type { RunOptions } from "./connection-pool.ts";
 import type { Layout } from "./layout.ts";
+import { shareOf } from "./node-shares.ts";
 import { fetchPage, pageOf } from "./read-pages.ts";
 import type { DatabaseRow } from "./row-values.ts";
 import type { SessionSignals } from "./session-signals.ts";
@@ -28,27 +30,33 @@ const noSeq = Number.MAX_SAFE_INTEGER;
 /** Limits the connections for reads of watches, so that the rest of the pool stays free for operations. */
 const mostReads = 4;
 
+export interface HubOptions {
+  readonly clock: Clock;
+  readonly pollMs: number;
+  readonly timeoutMs: number;
+  readonly maxConnections: number;
+  /** Opens the store, if it is not open. */
+  ready(): Promise<void>;
+}
+
 /**
- * Creates the hub of all watches. One statement each `pollMs` checks all followed sessions, and finds what a lost
- * signal did not report. Another one starts all watches that begin together. `ready` opens the store.
+ * Creates the hub of all watches of a node. The node is null for a server without others. One statement each `pollMs`
+ * checks all followed sessions, and finds what a lost signal did not report. Another one starts all watches that begin
+ * together.
  */
 export function createWatchHub(
   context: StoreContext,
-  options: {
-    readonly clock: Clock;
-    readonly pollMs: number;
-    readonly timeoutMs: number;
-    readonly maxConnections: number;
-  },
-  ready: () => Promise<void>,
+  { clock, pollMs, timeoutMs, maxConnections, ready }: HubOptions,
+  node: string | null,
 ): WatchHub<Reached> {
-  const { clock, pollMs, timeoutMs, maxConnections } = options;
+  const connections = node === null ? maxConnections : shareOf(maxConnections);
+  const asked = { isRead: true, isFrequent: true, node: node ?? undefined };
   const { pool, schema } = context;
   return new WatchHub<Reached>({
     clock,
     pollMs,
     timeoutMs,
-    mostReads: Math.max(1, Math.min(mostReads, maxConnections - 1)),
+    mostReads: Math.max(1, Math.min(mostReads, connections - 1)),
     look: async (watched) => {
       await ready();
       const reached = new Map<string, number>();
@@ -56,7 +64,7 @@ export function createWatchHub(
         reached.set(key, Math.min(state.reachedSeq, reached.get(key) ?? noSeq, noSeq));
       const { layout, isDistributed } = context.found;
       const isSpread = isDistributed && layout.name === "tenant";
-      const rows = await (isSpread ? seqsOfNodes : seqsBehind)(context, reached);
+      const rows = await (isSpread ? seqsOfNodes : seqsBehind)(context, reached, asked);
       return rows.length === 0 ? [] : grown(watched, rows);
     },
     start: async (refs) => {
@@ -72,7 +80,7 @@ export function createWatchHub(
          JOIN ${schema}.sessions t ON t.namespace = w.namespace AND t.agent_id = w.agent_id AND t.key = w.key
            AND t.archive_id = w.archive_id${layout.and("t", "w.tenant")}${isDistributed ? layout.and("t", "ANY ($5::bigint[])") : ""}`,
         [...columns, ...tenants].map((column) => arrayLiteral(column)),
-        { isRead: true, isFrequent: true },
+        asked,
       );
       const starts = new Map(
         rows.map((row) => {
@@ -100,6 +108,7 @@ function placeOf(key: string): { readonly sessionNo: string; readonly tenant: st
 function seqsBehind(
   { pool, schema, found: { layout } }: StoreContext,
   reached: ReadonlyMap<string, number>,
+  asked: RunOptions,
 ): Promise<readonly DatabaseRow[]> {
   const places = [...reached.keys()].map(placeOf);
   const tenants = layout.name === "plain" ? [] : [arrayLiteral(places.map(({ tenant }) => tenant))];
@@ -108,7 +117,7 @@ function seqsBehind(
      LEFT JOIN ${schema}.sessions t ON t.session_no = w.no${layout.and("t", "w.tenant")}
      WHERE t.session_no IS NULL OR t.last_seq > w.seq`,
     [arrayLiteral(places.map(({ sessionNo }) => sessionNo)), arrayLiteral([...reached.values()]), ...tenants],
-    { isRead: true, isFrequent: true },
+    asked,
   );
 }
 
@@ -119,13 +128,14 @@ function seqsBehind(
 async function seqsOfNodes(
   { pool, schema }: StoreContext,
   reached: ReadonlyMap<string, number>,
+  asked: RunOptions,
 ): Promise<readonly DatabaseRow[]> {
   const places = [...reached.keys()].map(placeOf);
   const rows = await pool.run(
     `SELECT t.session_no AS no, t.last_seq FROM ${schema}.sessions t
      WHERE t.session_no = ANY ($1::bigint[]) AND t.tenant = ANY ($2::bigint[])`,
     [places.map(({ sessionNo }) => sessionNo), [...new Set(places.map(({ tenant }) => tenant))]].map(arrayLiteral),
-    { isRead: true, isFrequent: true },
+    asked,
   );
   const found = new Map(rows.map((row) => [String(row["no"]), row]));
   return places.map(({ sessionNo }) => found.get(sessionNo) ?? { no: sessionNo, last_seq: null });

@@ -8,7 +8,7 @@ import { tenantOf } from "../src/layout.ts";
 import { tenantTables, vectorTables } from "../src/table-parts.ts";
 import { hashOf } from "../src/shard-nodes.ts";
 import { everyWrite } from "./every-write.ts";
-import { freeze } from "./frozen-worker.ts";
+import { freeze, FrozenWork, said } from "./frozen-worker.ts";
 import { listenToShards } from "./shards-asked.ts";
 import { readmeGrants } from "./readme-grants.ts";
 import { endPools, newSchema, openUnderTest, withClient } from "./store-under-test.ts";
@@ -283,50 +283,31 @@ if (url === "") {
       });
     });
 
-    it("goes on with the tenants of other workers while one worker is frozen, and refuses its own as STORE_UNREACHABLE", async () => {
-      const others = 4;
-      const { frozen, served, frozenUrl } = await tenantsByWorker(schema, 12, others);
+    it("serves the tenants of other workers while one worker is frozen, and refuses its own as STORE_UNREACHABLE", async () => {
+      const { frozen, served, frozenUrl } = await tenantsByWorker(schema, 12, 4);
       // A frozen connection is ended by the server a little after the store gave it up.
       const bounded = Object.assign(new URL(url), { search: "?options=-c%20statement_timeout%3D4000" }).href;
-      await using own = createPostgresStore({
-        url: bounded,
-        schema,
-        timeoutMs: 3000,
-        connectTimeoutMs: 3000,
-        notify: false,
-      });
+      const limits = { url: bounded, schema, timeoutMs: 3000, connectTimeoutMs: 3000, notify: false, pollMs: 100 };
+      await using own = createPostgresStore(limits);
+      await using follower = createPostgresStore(limits);
       for (const ref of [...frozen, ...served]) await own.save(ref, { sessionId: ref.agentId }, { ifRevision: null });
+      await follower.list();
+      const work = new FrozenWork({ own, follower, least: appendsEach }, { frozen, served });
       const thaw = await freeze(frozenUrl);
-      const [acknowledged, codes] = [new Map<SessionRef, number>(), new Map<SessionRef, string>()];
-      const isDone = (): boolean =>
-        codes.size === frozen.length && served.every((ref) => (acknowledged.get(ref) ?? 0) >= appendsEach);
-      const write = async (ref: SessionRef): Promise<void> => {
-        for (let turn = 0; !isDone(); turn++) {
-          const drafts = [{ type: "message", id: String(turn), message: { role: "user", content: "x" } }];
-          await own.append(ref, drafts);
-          acknowledged.set(ref, turn + 1);
-        }
-      };
-      const refused = async (ref: SessionRef): Promise<void> => {
-        while (!isDone())
-          await own
-            .append(ref, [{ type: "message", message: { role: "user", content: "x" } }])
-            .catch((error: unknown) => {
-              const { code, retryable } = error as { readonly code: string; readonly retryable: boolean };
-              codes.set(ref, `${code}, retryable: ${retryable}`);
-            });
-      };
       try {
-        await Promise.all([...served.map(write), ...frozen.map(refused)]);
+        await work.untilDone();
       } finally {
         thaw();
       }
-      expect([...acknowledged.keys()].every((ref) => served.includes(ref))).toBe(true);
-      expect(new Set(codes.values())).toEqual(new Set(["STORE_UNREACHABLE, retryable: true"]));
-      for (const ref of served) expect((await own.load(ref))?.head.lastSeq).toBe(acknowledged.get(ref));
+      expect([...work.acknowledged.keys()].every((ref) => served.includes(ref))).toBe(true);
+      expect([...work.refusals].toSorted()).toEqual(
+        ["append", "list of all", "list", "search", "watch"].map(
+          (kind) => `${kind}: STORE_UNREACHABLE, retryable: true`,
+        ),
+      );
+      for (const ref of served) expect((await own.load(ref))?.head.lastSeq).toBe(work.acknowledged.get(ref));
       // What waited in the worker may still commit, so its tenants are only asked whether they go on.
-      for (const ref of frozen)
-        await own.append(ref, [{ type: "message", message: { role: "user", content: "after" } }]);
+      for (const ref of frozen) await own.append(ref, [said]);
     });
 
     it("finds the shard of a tenant as the cluster does", async () => {

@@ -1,11 +1,18 @@
 import { ThroughlineError, type SessionRef } from "@throughline/core";
-import { createPostgresStore, type PostgresStoreOptions } from "@throughline/store-postgres";
+import {
+  createMovingStore,
+  createPostgresStore,
+  type PostgresStoreOptions,
+  relocateSessions,
+} from "@throughline/store-postgres";
 import { describe, expect, inject, it } from "vitest";
 import { tenantOf } from "../src/layout.ts";
 import { schemaSteps } from "../src/schema.ts";
 import { tenantTables, vectorTables } from "../src/table-parts.ts";
 import { splitStatements } from "../src/split-statements.ts";
+import { everyWrite } from "./every-write.ts";
 import { makeStandIn } from "./migrate-beside.ts";
+import { statementsOfTenant } from "./statements-of-tenant.ts";
 import { newSchema, withClient } from "./store-under-test.ts";
 
 const place = inject("postgres");
@@ -200,6 +207,34 @@ describe.skipIf(url === "")(
       if (!ThroughlineError.isInstance(error)) throw new Error("was taken");
       expect(error.code).toBe("STORE_URL_INVALID");
       expect(JSON.stringify(error)).not.toContain(new URL(url).password === "" ? odd : new URL(url).password);
+    });
+
+    it("is told the agent of every statement that binds its tenant alone", { tags: ["slow"] }, async () => {
+      const from = createPostgresStore(options({ layout: "tenant" }));
+      const to = createPostgresStore(options({ layout: "tenant" }));
+      await using both = createMovingStore(to, from);
+      for (const store of [from, to]) await store.list();
+      const asked = statementsOfTenant([from, to], ref);
+      await everyWrite(from, ref);
+      await from.save(
+        ref,
+        { sessionId: "read", importedFrom: { format: "pi", sourceId: "one" } },
+        { ifRevision: null },
+      );
+      await from.append(ref, [draft]);
+      const fork = { ...ref, key: "agent:main:fork" };
+      await from.fork.fork(ref, fork, { sessionId: "fork" });
+      const { namespace, agentId } = ref;
+      await from.list({ agentId, importedFrom: { format: "pi", sourceId: "one" } });
+      for (const words of [{ text: "Hello" }, { anyOf: ["Hello", "nothing"] }])
+        for await (const _hit of from.search?.search({ agentId, ...words }) ?? []);
+      for await (const _page of from.maintenance.purges?.({ namespace, agentId }) ?? []);
+      for await (const _finding of from.maintenance.verify({ full: true }));
+      await from.fork.sharers?.(ref, [1]);
+      for await (const { outcome } of relocateSessions(from, to)) expect(outcome).toBe("moved");
+      for (const each of [ref, fork]) await both.remove(each, { purge: true });
+      expect(asked.filter(({ isStated }) => !isStated).map(({ text }) => text)).toEqual([]);
+      expect(asked.length).toBeGreaterThan(150);
     });
 
     it("is made once by ten that begin together", { tags: ["slow"] }, async () => {
