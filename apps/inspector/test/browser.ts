@@ -138,10 +138,11 @@ export function result(
   return { type: "message", message: { role: "toolResult", toolCallId, toolName, isError, content } };
 }
 
-/** Ends in a later millisecond. Sessions that were changed in the same one are listed by their keys. */
-async function nextMillisecond(): Promise<void> {
-  const startedMs = Date.now();
-  while (Date.now() === startedMs) await new Promise((resolve) => setImmediate(resolve));
+/** Ends in a later millisecond than all sessions state. Those that were changed in the same one are listed by their keys. */
+async function nextMillisecond(store: SessionStore): Promise<void> {
+  const { sessions } = await store.list({ namespace: "", agentId: "main" });
+  const newestMs = Math.max(...sessions.map(({ updatedAtMs }) => updatedAtMs));
+  while (Date.now() <= newestMs) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Writes sessions as people have them: prompts, calls, an edit, a failure, a compaction, and words to find. */
@@ -174,17 +175,17 @@ export async function writeUsualSessions(store: SessionStore): Promise<void> {
     result("t3", "bash", "cat: lighthouse.txt: No such file or directory", true),
     reply([{ type: "text", text: "There is no lighthouse here.\n\n| day | height |\n| --- | ---: |\n| 1 | 4.2 |" }]),
   ]);
-  await nextMillisecond();
+  await nextMillisecond(store);
   await writeSession(store, "agent:main:login", { title: "Fix the login bug", cwd: "/home/ada/app" }, [
     prompt("Fix the login bug in login.ts"),
     reply([{ type: "text", text: "The login bug was in the session cookie." }]),
   ]);
-  await nextMillisecond();
+  await nextMillisecond(store);
   await writeSession(store, "agent:main:deploy", { title: "Deploy scripts", cwd: "/home/ada/ops" }, [
     prompt("Write the deploy script"),
     reply([{ type: "text", text: "The tides have nothing to do with it, but the login bug came back." }]),
   ]);
-  await nextMillisecond();
+  await nextMillisecond(store);
   await writeSession(store, "agent:main:empty", { title: "An empty session" }, []);
 }
 
