@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { ReadStream } from "node:tty";
 import { ThroughlineError } from "@throughline/core";
 import { usageError } from "./error-report.ts";
 import type { Host } from "./host.ts";
@@ -15,7 +17,10 @@ export function canAsk({ stdin, stderr }: Pick<Host, "stdin" | "stderr">, isInpu
   return isInputAllowed && stdin.isTTY === true && stderr.isTTY === true;
 }
 
-/** Returns what asks for a secret on the terminal and does not show what is typed. */
+/**
+ * Returns what asks for a secret on the terminal and does not show what is typed. What was typed before the question is
+ * dropped: who answers early answers again at the question, and something else would get the second answer.
+ */
 export function askSecret({
   stdin,
   stderr,
@@ -25,6 +30,7 @@ export function askSecret({
     const { createInterface } = await import("node:readline/promises");
     const { Writable } = await import("node:stream");
     const unseen = new Writable({ write: (_chunk, _encoding, done) => done() });
+    await dropTyped(stdin);
     const questions = createInterface({ input: stdin, output: unseen, terminal: true });
     try {
       stderr.write(terminalSafe(question));
@@ -34,6 +40,16 @@ export function askSecret({
       stderr.write("\n");
     }
   };
+}
+
+/** Reads what waits on the terminal, also a line without its end, which only raw mode gives. */
+async function dropTyped(stdin: Host["stdin"]): Promise<void> {
+  const drop = (): void => {};
+  (stdin as Partial<ReadStream>).setRawMode?.(true);
+  stdin.on("data", drop).resume();
+  // What waits is read within a turn of the event loop. The first turn only begins to read.
+  for (let turn = 0; turn < 3; turn += 1) await nextTurn();
+  stdin.off("data", drop);
 }
 
 /**

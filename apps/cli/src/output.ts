@@ -83,15 +83,15 @@ export interface Output {
   /** Sends what would be written to the terminal to this screen; null ends that. Other streams are written as before. */
   redirect(screen: TerminalScreen | null): void;
   /** Runs work that uses the terminal by itself, such as a question. A screen leaves the terminal meanwhile. */
-  apart<Result>(work: () => Promise<Result>): Promise<Result>;
+  apart<Result>(work: () => Promise<Result>, options?: { readonly forgetsKeys: boolean }): Promise<Result>;
 }
 
 /** Keeps rows at the bottom of the terminal. */
 export interface TerminalScreen {
   /** Writes the text above the rows. */
   print(text: string): void;
-  /** Leaves the terminal to something else until `resume`. */
-  suspend(): void;
+  /** Leaves the terminal to something else until `resume`. `forgetsKeys` drops keys that nothing has read yet. */
+  suspend(options?: { readonly forgetsKeys: boolean }): void;
   resume(): void;
 }
 
@@ -106,10 +106,10 @@ export function createOutput(host: Pick<Host, "stdout" | "stderr">, options: Out
   const redirect: Output["redirect"] = (screen) => {
     redirection.screen = screen;
   };
-  const apart: Output["apart"] = async (work) => {
+  const apart: Output["apart"] = async (work, options) => {
     await results.flush();
     const { screen } = redirection;
-    screen?.suspend();
+    screen?.suspend(options);
     try {
       return await work();
     } finally {

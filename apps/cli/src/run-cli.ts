@@ -170,7 +170,8 @@ async function runCommand(
   );
   const agent = agentOf(host, request, config);
   const secret = canAsk(host, settingOf(settings, "input") !== false) ? askSecret(host) : null;
-  const ask: AskPassphrase | null = secret === null ? null : (question) => output.apart(() => secret(question));
+  const ask: AskPassphrase | null =
+    secret === null ? null : (question) => output.apart(() => secret(question), { forgetsKeys: true });
   const place = storePlace(agent, ask);
   const store = lazyStore(host, place, output);
   const context = contextOf(host, request, { agent, output, signal, store, place, askSecret: ask });

@@ -222,6 +222,16 @@ describe("the passphrase on a terminal", () => {
     const left = await typed(["show", "notes"], [first[0], "\u0003"]);
     expect(left.code).not.toBe(0);
     expect(left.text).not.toContain(planted);
+    // What is typed before the question is neither the answer nor a message: the person answers again at the question.
+    await using chat = runInTerminal(path, ["chat", "--model", "offline"]);
+    chat.write(`${passphrase}\r`);
+    await chat.waitFor(first[0]);
+    expect(chat.raw()).not.toContain("> ");
+    chat.write(first[1]);
+    await chat.waitForPrompt();
+    chat.write("/quit\r");
+    await chat.waitFor("No messages, so nothing is saved.");
+    expect(await chat.exitCode()).toBe(0);
     // A script is not asked.
     expect(objects((await run(["show", "notes", "--json"])).stderr).at(-1)).toMatchObject({ code: "MAIN_KEY_WRONG" });
   });

@@ -17,10 +17,10 @@ import { Submissions } from "./submissions.ts";
 import type { Output } from "../output.ts";
 import { ParagraphWriter } from "./paragraph-writer.ts";
 import type { TurnWriter } from "./turn-printer.ts";
+import { prompt } from "./screen/prompt-rows.ts";
 import { openRawInput, type RawInput } from "./screen/raw-input.ts";
 import type { TypedKey, TypedText } from "./screen/typed-text.ts";
 
-const prompt = "> ";
 const mostListed = 20;
 
 type PlainHost = Pick<Host, "stdin" | "stdout" | "signal" | "stopProcess">;
@@ -53,6 +53,7 @@ export class PlainView implements ChatView {
     this.#history = history;
     this.#input = openRawInput(host, this.#leave);
     host.signal.addEventListener("abort", this.#leave, { once: true });
+    if (host.signal.aborted) this.#leave();
     void this.#load();
   }
 

@@ -47,12 +47,17 @@ export async function runChat(
       {},
       "Run `throughline --help` for the command that does it here; to send the text, begin it with a space.",
     );
+  // The early prompt takes Ctrl-C, and nothing that is opened below learns of what came before.
+  const { signal } = context;
+  signal.throwIfAborted();
   const store = await context.openStore("write");
+  signal.throwIfAborted();
   await offerImport(context, () => Promise.resolve(store), { canAsk: isInteractive });
   const key = options.key ?? sessionSettings(context.config).defaultKey;
   const first = await startingSession(context, store, key);
   const start = isInteractive ? await chosenStart(context, store, first) : first;
   if (typeof start === "number") return start;
+  signal.throwIfAborted();
   // A turn runs, and so asks, only while the conversation has its view.
   let view: ChatView | null = null;
   const ask: AskChange = async (question, signal) => view?.ask(question, signal) ?? { decision: "cancel" };

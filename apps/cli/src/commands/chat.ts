@@ -4,11 +4,16 @@ import type { ChatOptions } from "../chat/run-chat.ts";
 import { LiveTerminal } from "../chat/screen/live-terminal.ts";
 import type { CommandContext, CommandInput } from "../command.ts";
 
-/** A terminal gets a conversation, and its prompt before anything else is loaded; otherwise stdin is the text of one turn. */
+/**
+ * Runs a conversation on a terminal, which gets its prompt before anything else is loaded; otherwise stdin is the text of
+ * one turn.
+ */
 export async function run(context: CommandContext, input: CommandInput): Promise<number> {
   const options = input.options as ChatOptions;
   const isInteractive = options.once === undefined && isTerminal(context);
   const isLive = isInteractive && !context.output.isJson && canMoveCursor(context);
+  // A passphrase that is typed at an early prompt would be taken for a message.
+  if (isLive && asksPassphrase(context)) await context.openStore("write");
   const terminal = isLive ? new LiveTerminal(context.host, context.output) : null;
   try {
     terminal?.screen.flush();
@@ -17,6 +22,10 @@ export async function run(context: CommandContext, input: CommandInput): Promise
   } finally {
     terminal?.close();
   }
+}
+
+function asksPassphrase({ settings }: CommandContext): boolean {
+  return settingOf(settings, "encryption.keyring") !== null && settingOf(settings, "encryption.mainKey") === "prompt";
 }
 
 function isTerminal({ host, settings }: CommandContext): boolean {

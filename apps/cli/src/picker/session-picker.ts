@@ -94,6 +94,7 @@ export class SessionPicker {
     const picked = new Promise<Picked>((resolve) => (this.#finish = resolve));
     // The time limit of the command counts here too.
     signal.addEventListener("abort", leave, { once: true });
+    if (signal.aborted) leave();
     try {
       this.#terminal.use(() => this.#draw(), leave);
       void this.#read();

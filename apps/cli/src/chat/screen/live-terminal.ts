@@ -14,7 +14,7 @@ const pasteMarks = { on: "\u001b[?2004h", off: "\u001b[?2004l" };
 /** This frame stands there until a view draws. Keys that come meanwhile wait for the editor. */
 const firstRegion: Frame = { rows: ["", prompt], caret: { row: 1, column: prompt.length } };
 
-/** The terminal in raw mode with a region at its bottom. What the output writes stands above the region. */
+/** Puts the terminal in raw mode, and keeps a region at its bottom. What the output writes stands above the region. */
 export class LiveTerminal implements TerminalScreen {
   readonly styles: Styles;
   readonly signs: Signs;
@@ -43,19 +43,21 @@ export class LiveTerminal implements TerminalScreen {
     this.#begin();
   }
 
-  /** Gives the region to a view; `leave` runs at the end of the input, and when the program must end. */
+  /** Gives the region to a view; `leave` runs at the end of the input, and when the program must end, also if it did before. */
   use(draw: () => Frame, leave: () => void): void {
     this.#draw = draw;
     this.#leave = leave;
+    if (this.#isClosed || this.#host.signal.aborted) return leave();
     this.screen.flush();
   }
 
   /** Gives the keys to this reader, those first that came before. */
   readTo(reader: KeyReader): void {
-    this.#input.readTo(reader);
+    if (this.#isClosed) reader.close();
+    else this.#input.readTo(reader);
   }
 
-  /** A line that other writers have begun. */
+  /** Holds a line that other writers have begun. */
   get partial(): readonly string[] {
     return this.#partial === "" ? [] : [this.#partial];
   }
@@ -66,7 +68,8 @@ export class LiveTerminal implements TerminalScreen {
     if (lines.length > 0) this.screen.commit(lines);
   }
 
-  suspend(): void {
+  suspend({ forgetsKeys = false } = {}): void {
+    if (forgetsKeys) this.#input.forget();
     if (this.#isSuspended) return;
     this.#isSuspended = true;
     this.#output.redirect(null);

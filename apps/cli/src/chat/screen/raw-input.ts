@@ -6,8 +6,13 @@ import type { KeyReader } from "./typed-text.ts";
 export interface RawInput {
   /** Gives the keys to this reader; until then they wait. */
   readTo(reader: KeyReader): void;
-  /** Ends raw mode for a while; what is typed meanwhile is read by others. */
+  /**
+   * Ends raw mode for a while; what is typed meanwhile is read by others. Keys that wait stay as text: their Enters were
+   * pressed before the person saw what comes now.
+   */
   pause(): void;
+  /** Drops the keys that wait for a reader. */
+  forget(): void;
   resume(): void;
   close(): void;
 }
@@ -37,6 +42,7 @@ export function openRawInput({ stdin }: Pick<Host, "stdin">, onEnd: () => void):
     stdin.resume();
   };
   const pause = (): void => {
+    waiting = withoutEnters(waiting);
     stdin.off("data", onData);
     setRaw(false);
     stdin.pause();
@@ -51,6 +57,7 @@ export function openRawInput({ stdin }: Pick<Host, "stdin">, onEnd: () => void):
       if (early !== "") given.take(early);
     },
     pause,
+    forget: () => (waiting = ""),
     resume,
     close: () => {
       stdin.off("end", onEnd);
@@ -58,4 +65,11 @@ export function openRawInput({ stdin }: Pick<Host, "stdin">, onEnd: () => void):
       reader?.close();
     },
   };
+}
+
+/** An Enter within the text becomes an end of line, and those behind it are dropped. */
+function withoutEnters(keys: string): string {
+  let end = keys.length;
+  while (end > 0 && (keys[end - 1] === "\r" || keys[end - 1] === "\n")) end -= 1;
+  return keys.slice(0, end).replaceAll("\r", "\n");
 }
