@@ -68,7 +68,7 @@ export class LiveTerminal implements TerminalScreen {
     if (lines.length > 0) this.screen.commit(lines);
   }
 
-  suspend({ forgetsKeys = false } = {}): void {
+  suspend({ forgetsKeys = false }: { readonly forgetsKeys?: boolean } = {}): void {
     if (forgetsKeys) this.#input.forget();
     if (this.#isSuspended) return;
     this.#isSuspended = true;
