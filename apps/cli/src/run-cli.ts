@@ -190,7 +190,17 @@ async function runCommand(
   }
 }
 
-function configOf(host: Host, request: Request): Promise<Config> {
+async function configOf(host: Host, request: Request): Promise<Config> {
+  const config = await configWith(host, request, {});
+  const isAllowing = request.definition.asksModel === true && request.input.options["allowEdits"] === true;
+  // A stated `deny` stays, wherever it was stated.
+  if (!isAllowing || settingOf(config.settings, "approval") === "deny") return config;
+  return textOf(request.input.options["approval"]) === undefined
+    ? configWith(host, request, { approval: "allow" })
+    : config;
+}
+
+function configWith(host: Host, request: Request, more: Readonly<Record<string, string>>): Promise<Config> {
   const { globals, definition, input } = request;
   return resolveConfig({
     userHome: host.userHome,
@@ -205,6 +215,7 @@ function configOf(host: Host, request: Request): Promise<Config> {
       timeoutMs: globals["timeout"] as number | undefined,
       ...(definition.asksModel === true ? chatFlags(input.options) : {}),
       ...settingFlags(request),
+      ...more,
     },
     readFile: (home) =>
       loadConfigFile({ workingDirectory: host.workingDirectory, home, named: textOf(globals["config"]) }),
@@ -370,8 +381,7 @@ function chatFlags(options: CommandInput["options"]): Readonly<Record<string, st
     windowTokens: options["window"] as number | undefined,
     workspace: textOf(options["workspace"]),
     tools: textOf(options["tools"]),
-    // A stated `--approval` wins, so that `deny` stays.
-    approval: textOf(options["approval"]) ?? (options["allowEdits"] === true ? "allow" : undefined),
+    approval: textOf(options["approval"]),
     plain: options["plain"] === true ? true : undefined,
   };
 }

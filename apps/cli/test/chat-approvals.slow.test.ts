@@ -265,7 +265,8 @@ describe("a change of a file", () => {
 describe("the setting approval", () => {
   it("denies, allows, and is refused when it is misspelt", async () => {
     writeFileSync(path("login.js"), login);
-    await using provider = await asking([editCall("call_1")], [], [editCall("call_2")]);
+    const changes = [editCall("call_2"), writeCall("call_3", "package.json")];
+    await using provider = await asking([editCall("call_1")], [], changes);
     await using denied = chat(provider.url, ["--approval", "deny"]);
     await denied.waitForPrompt();
     denied.write("fix it\r");
@@ -278,26 +279,52 @@ describe("the setting approval", () => {
     await allowed.waitForPrompt();
     allowed.write("now fix it\r");
     await expect.poll(() => text("login.js"), { timeout: 60_000 }).toBe(edited);
-    expect(allowed.text()).not.toContain("Allow this edit?");
+    // A person decides on each change of some files all the same.
+    await rowOf(allowed, /package\.json {3}new file, 1 line {3}.*always asked/);
+    expect(allowed.text()).not.toContain("● edit login.js   +1");
+    await answer(allowed, "n");
+    await allowed.waitForPrompt();
+    expect(existsSync(path("package.json"))).toBe(false);
     const wrong = await runHere(directory.path, ["chat", "--once", "hi"], {
       environment: { THROUGHLINE_APPROVAL: "al" },
     });
     expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining("THROUGHLINE_APPROVAL")]);
   });
 
-  it("leaves a script without a terminal to the setting tools", async () => {
+  it("leaves a script without a terminal to the setting tools, but for files that a person always decides on", async () => {
     writeFileSync(path("login.js"), login);
     // Without `edit` among the tools the first call fails, and the second reply ends the turn.
-    await using provider = await asking([editCall("call_1")], [], [editCall("call_2")]);
-    const once = (args: readonly string[]) =>
+    await using provider = await asking(
+      [editCall("call_1")],
+      [],
+      [editCall("call_2"), writeCall("call_3", "package.json")],
+      [],
+      [writeCall("call_4", "package.json"), writeCall("call_5", "a.txt")],
+      [],
+      [writeCall("call_6", "b.txt")],
+    );
+    const once = (args: readonly string[], more: Readonly<Record<string, string>> = {}) =>
       runHere(directory.path, ["chat", "--key", "k", "--once", "fix", "--model", "anthropic/claude-opus-5", ...args], {
-        environment: { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url },
+        environment: { ANTHROPIC_API_KEY: "sk-test", ANTHROPIC_BASE_URL: provider.url, ...more },
       });
     await once([]);
     expect(text("login.js")).toBe(login);
     await once(["--tools", "all"]);
     expect(text("login.js")).toBe(edited);
-    expect(await decisions()).toMatchObject([{ callId: "call_2", decision: "once", by: "flag", path: "login.js" }]);
+    expect(resultOf(provider, "call_3")).toContain("nobody can be asked here");
+    // A setting allows no more than a flag, and needs no record for what it allows.
+    await once([], { THROUGHLINE_TOOLS: "all" });
+    expect([existsSync(path("package.json")), text("a.txt")]).toEqual([false, "new\n"]);
+    // A stated `deny` stays.
+    await once(["--tools", "all", "--allow-edits"], { THROUGHLINE_APPROVAL: "deny" });
+    expect(existsSync(path("b.txt"))).toBe(false);
+    expect(await decisions()).toMatchObject([
+      { callId: "call_2", decision: "once", by: "flag", path: "login.js" },
+      { callId: "call_3", decision: "no", by: "program", path: "package.json" },
+      { callId: "call_4", decision: "no", by: "program", path: "package.json" },
+      { callId: "call_5", decision: "unasked" },
+      { callId: "call_6", decision: "no", by: "setting", path: "b.txt" },
+    ]);
   });
 });
 

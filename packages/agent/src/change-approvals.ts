@@ -91,6 +91,7 @@ export class ChangeApprovals {
     if (plan === null) return "unasked";
     this.#asked += 1;
     if (plan.kind === "refused") return { refuse: plan.reason, decision: "no", by: "program" };
+    if (this.#isUnrecorded && !plan.isDelicate) return "unasked";
     const decision = await this.#decide(plan, call, context);
     if (typeof decision === "object" && "approve" in decision) this.#allow(plan, context.callId);
     return decision;
@@ -125,6 +126,12 @@ export class ChangeApprovals {
     }
   }
 
+  /** A setting that allows changes without a person needs no record of each: its program stated it for all. */
+  get #isUnrecorded(): boolean {
+    const { ask, rule, decider } = this.#options;
+    return ask === null && rule !== "deny" && decider === "setting";
+  }
+
   /** A call is planned on the file as the call before leaves it, so that a person sees what will happen. */
   async #planAfterOthers(call: ToolCall, signal: AbortSignal): ReturnType<PlanChange> {
     for (;;) {
@@ -140,9 +147,11 @@ export class ChangeApprovals {
     const { ref, signal, turnId } = context;
     const facts = factsOf(plan);
     if (rule === "deny") return { ...facts, refuse: deniedText, decision: "no", by: decider };
-    if (rule === "allow" || ask === null) return { approve: { ...facts, decision: "once", by: decider } };
     if (turnId !== undefined && turnId === this.#flushTurnId && this.#isMemory(plan))
       return { approve: { ...facts, decision: "once", by: "setting" } };
+    if (!plan.isDelicate && (rule === "allow" || ask === null))
+      return { approve: { ...facts, decision: "once", by: decider } };
+    if (ask === null) return { ...facts, refuse: unaskedText, decision: "no", by: "program" };
     const state = ref === undefined ? null : await store.load(ref);
     if (!plan.isDelicate && state !== null && readAllowedEdits(state.entry, folder) !== null)
       return { approve: { ...facts, decision: "once", by: "session" } };
@@ -198,6 +207,8 @@ export class ChangeApprovals {
   }
 }
 
+const unaskedText =
+  "A person decides on each change of this file, and nobody can be asked here. Nothing was changed; `throughline chat` on a terminal asks.";
 const deniedText = "The setting `approval` denies changes of files. Nothing was changed.";
 
 function refusedText(tool: string): string {

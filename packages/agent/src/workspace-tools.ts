@@ -64,20 +64,19 @@ function allowedTools({ config: { settings } }: AgentContext, canAsk: boolean): 
 }
 
 /**
- * A program that cannot ask runs what the setting `tools` allows. Where a flag allowed it, each change has a record that
- * says so.
+ * A program that cannot ask runs what the setting `tools` allows, but for the files that a person always decides on.
+ * Where a flag allowed it, each change has a record that says so.
  */
 async function changeApprovals(
   context: AgentContext,
   store: SessionStore,
   options: WorkspaceToolsOptions,
   ask: AskChange | null,
-): Promise<ChangeApprovals | null> {
+): Promise<ChangeApprovals> {
   const { settings } = context.config;
   const rule = settingOf(settings, "approval") as "ask" | "allow" | "deny";
   const deciding = rule === "ask" ? "tools" : "approval";
   const decider = settings.some(({ key, source }) => key === deciding && source === "flag") ? "flag" : "setting";
-  if (ask === null && rule !== "deny" && decider !== "flag") return null;
   const { createChangePlanner } = await import("@throughline/tools/internal");
   const plan = createChangePlanner(options);
   return new ChangeApprovals({
