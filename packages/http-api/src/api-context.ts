@@ -17,8 +17,8 @@ import type { Summaries } from "./summaries.ts";
 export interface SourceFiles {
   /** Returns when a file was last written, in UTC milliseconds; null for one that is missing or cannot be seen. */
   modifiedMs(path: string): Promise<number | null>;
-  /** Names what a command that resumes a session needs and what is not on this machine. */
-  missing(needs: ResumeNeeds): Promise<readonly MissingForResume[]>;
+  /** Names what a command that resumes a session needs and what is not on this machine; null where that is not known. */
+  missing(needs: ResumeNeeds): Promise<readonly MissingForResume[] | null>;
 }
 
 export type MissingForResume = "file" | "folder" | "program";

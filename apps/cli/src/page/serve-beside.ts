@@ -1,3 +1,4 @@
+import { isStoreHere } from "@throughline/agent/internal";
 import { parseStoreUrl } from "@throughline/config";
 import { isThere } from "@throughline/config/internal";
 import { createServer, type Server } from "@throughline/server";
@@ -15,9 +16,10 @@ const address = { host: "127.0.0.1", port: 0 } as const;
  * @throws {ThroughlineError} ADDRESS_UNAVAILABLE, INSTALLATION_DAMAGED, and errors of opening the store
  */
 export async function serveBeside(
-  { host, scope, storeUrl, storeParts: parts }: CommandContext,
+  context: CommandContext,
   { folder, agents }: { readonly folder: string; readonly agents: readonly string[] | "*" },
 ): Promise<Server> {
+  const { host, scope, storeUrl, storeParts: parts } = context;
   const { workingDirectory } = host;
   const { namespace } = scope;
   try {
@@ -28,7 +30,7 @@ export async function serveBeside(
       inspect: folder,
       localToken: { namespace, agents, scopes: ["read"], expiresAtMs: null },
       version,
-      sourceFiles: sourceFilesOf(host),
+      sourceFiles: sourceFilesOf(host, isStoreHere(context)),
       log: { write: (line) => void host.stderr.write(line) },
       logLevel: "error",
     });
