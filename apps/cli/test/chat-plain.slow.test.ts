@@ -54,6 +54,39 @@ describe("a conversation for a screen reader", () => {
     expect(await terminal.exitCode()).toBe(0);
   });
 
+  it("offers numbered lists for /model, /fork and /rewind", async () => {
+    await using provider = await answering();
+    await using terminal = chat(provider.url, ["--plain"]);
+    for (const text of ["first thing", "second thing"]) {
+      await terminal.waitFor("> ");
+      terminal.write(`${text}\r`);
+      await terminal.waitFor("\u0007done, ");
+    }
+    await terminal.waitFor("> ");
+    terminal.write("/model\r");
+    await terminal.waitFor(/Which model answers\n1\. anthropic\/claude-opus-5, answers now\n/);
+    await terminal.waitFor("Number, or Enter for none: ");
+    terminal.write("\r");
+    await terminal.waitFor("model: anthropic/claude-opus-5");
+    await terminal.waitFor("> ");
+    terminal.write("/fork\r");
+    await terminal.waitFor(/1\. the whole conversation\n2\. second thing, goes: 2 messages\n/);
+    await terminal.waitFor("Number, or Enter for none: ");
+    terminal.write("\r");
+    await terminal.waitFor("Nothing was changed.");
+    await terminal.waitFor("> ");
+    terminal.write("/rewind\r");
+    await terminal.waitFor(/1\. second thing, goes: 2 messages\n2\. first thing, /);
+    await terminal.waitFor("Number, or Enter for none: ");
+    terminal.write("1\r");
+    await terminal.waitFor("Goes: 2 messages, ");
+    terminal.write("y\r");
+    await terminal.waitFor("Rewound.");
+    await terminal.waitFor("> second thing");
+    // oxlint-disable-next-line no-control-regex -- movements of the cursor are what must not be there
+    expect(terminal.raw()).not.toMatch(/\u001b\[[\d;]*[A-HJKfsu]/);
+  });
+
   it("completes with Tab, and lists where several fit", async () => {
     await using provider = await answering();
     await using terminal = chat(provider.url, ["--plain"]);

@@ -15,7 +15,7 @@ export { exchangeIdOf } from "./call-times.ts";
 export { readCall } from "./read-calls.ts";
 export type { FoundCall } from "./read-calls.ts";
 export { rebuildSteps } from "./rebuild-call.ts";
-export { listSiblings, moveStoredHead, readBranchPlace, rewound, switched } from "./session-branches.ts";
+export { beforeMessage, listSiblings, moveStoredHead, readBranchPlace, rewound, switched } from "./session-branches.ts";
 export type { BranchChoice, BranchPlace } from "./session-branches.ts";
 export type { SendDenial } from "./send-denial.ts";
 export { readTurnMark } from "./turn-mark.ts";

@@ -8,7 +8,6 @@ import type { AgentSession } from "@throughline/session/whole-turn";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { pickChoice, type PickerChoice } from "../picker/choice-picker.ts";
-import { canMoveCursor } from "./chat-view.ts";
 import type { ReplContext } from "./repl-context.ts";
 import { parentOf } from "./repl-tree.ts";
 
@@ -62,7 +61,7 @@ export async function forkCurrent(repl: ReplContext, argument: string): Promise<
 
 /**
  * Returns the number from the end of the message that the person chooses. 0 stands for the choice before the messages,
- * and null for none. A terminal that cannot show a list takes the first choice.
+ * and null for none.
  */
 async function pickedMessage(
   repl: ReplContext,
@@ -70,7 +69,6 @@ async function pickedMessage(
   before: PickerChoice | null = null,
 ): Promise<number | null> {
   const offset = before === null ? 1 : 0;
-  if (!canMoveCursor(repl.context)) return offset;
   const messages = await messagesFrom(repl, session, Infinity);
   const own = messages.flatMap((each, at) => (messageRole(each.record) === "user" ? [{ each, at }] : [])).toReversed();
   const listed = own.map(({ each, at }) => ({
@@ -105,9 +103,9 @@ function roleOf({ type, side }: StoredRecord): string | null {
 }
 
 function numberIn(command: string, argument: string): number {
-  if (!/^(?:|[1-9]\d{0,5})$/.test(argument))
+  if (!/^[1-9]\d{0,5}$/.test(argument))
     throw usageError(`/${command} takes the number of a message of yours; 1 is the last one.`);
-  return argument === "" ? 1 : Number(argument);
+  return Number(argument);
 }
 
 function changesIn(messages: readonly StoredRecord[]): number {

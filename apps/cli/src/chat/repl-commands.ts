@@ -1,6 +1,5 @@
 import { counted } from "../counted.ts";
 import { pickChoice } from "../picker/choice-picker.ts";
-import { canMoveCursor } from "./chat-view.ts";
 import { showApprovals } from "./repl-approvals.ts";
 import { forkCurrent, rewindCurrent } from "./repl-branches.ts";
 import { explainCall, exportCurrent, openHit, searchAll, showUsage } from "./repl-tools.ts";
@@ -60,9 +59,8 @@ const model: ReplCommand = {
   },
 };
 
-/** Lets the person choose on a terminal that can show a list. Returns an empty name for the model that answers already. */
+/** Lets the person choose. Returns an empty name for the model that answers already. */
 async function pickedModel({ context, conversation, givenAway }: ReplContext): Promise<string> {
-  if (!canMoveCursor(context)) return "";
   // The beginning of a name, such as `ollama/`, is for the completion only.
   const models = (await modelChoices({ context, conversation })).filter(({ text }) => !text.endsWith("/"));
   const choices = models.map(({ text }, at) => ({ text, note: at === 0 ? "answers now" : "" }));

@@ -2,7 +2,8 @@ import type { StoredRecord } from "@throughline/core";
 import { isFields, messageRole, recordText, systemClock } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
 import { readTail } from "@throughline/history/internal";
-import { moveStoredHead, readBranchPlace, rewound } from "@throughline/session/internal";
+import { beforeMessage, moveStoredHead, readBranchPlace, rewound } from "@throughline/session/internal";
+import { grouped } from "../counted.ts";
 import { pickChoice } from "../picker/choice-picker.ts";
 import type { ReplContext } from "./repl-context.ts";
 
@@ -12,7 +13,7 @@ interface Place {
   readonly depth: number;
 }
 
-/** More messages than a person reads through. */
+/** Limits the records that are listed: nobody reads through more. */
 const mostRecords = 5000;
 
 /** Handles `/tree`: goes to a reply of any branch, or before a message of the person, whose text returns to the editor. */
@@ -22,27 +23,36 @@ export async function goInTree(repl: ReplContext): Promise<void> {
   const { session, store, ref } = conversation;
   if (session === null) return output.line("There are no messages yet.");
   await session.refresh();
-  const read = (isAllBranches: boolean): Promise<readonly StoredRecord[]> => {
-    const selection = { isAll: true, isAllBranches, afterSeq: 0, role: null, tail: mostRecords };
-    return readTail(withinMemory(store), ref, { head: session.head, selection, roleOf: () => null }, signal);
-  };
-  const places = treeOf(await read(true)).filter(({ stored }) => isPlace(stored));
-  const current = new Set((await read(false)).map(({ id }) => id));
+  const { head } = session;
+  const selection = { isAll: true, isAllBranches: true, afterSeq: 0, role: null, tail: mostRecords };
+  const records = await readTail(withinMemory(store), ref, { head, selection, roleOf: () => null }, signal);
+  const places = treeOf(records).filter(({ stored }) => isPlace(stored));
+  const current = branchOf(records, head.headId);
   const first = places.findLastIndex(({ stored }) => current.has(stored.id));
   const choices = places.map(({ stored, depth }) => ({
     text: `${"  ".repeat(Math.min(depth, 8))}${isOwn(stored) ? "> " : ""}${recordText(stored.record)}`,
     note: current.has(stored.id) ? "here" : "",
   }));
-  const list = { title: "Where to go", choices, first: Math.max(0, first) };
+  const isCut = records.length === mostRecords && records[0]?.seq !== 1;
+  const title = isCut ? `Where to go, among the newest ${grouped(mostRecords)} records` : "Where to go";
+  const list = { title, choices, first: Math.max(0, first) };
   const chosen = await repl.givenAway(() => pickChoice(context, list));
   const to = chosen === null ? undefined : places[chosen]?.stored;
   if (to === undefined) return output.line("Nothing was changed.");
   const place = await readBranchPlace({ store, ref, clock: systemClock, signal });
-  await moveStoredHead(place, rewound(isOwn(to) ? parentOf(to) : to.id));
+  await moveStoredHead(place, isOwn(to) ? beforeMessage(to.id) : rewound(to.id));
   await session.refresh();
   if (isOwn(to)) repl.giveBack(recordText(to.record));
   await repl.showEnd();
   await output.line("You are there. `/tree` leads back; files stay as they are.");
+}
+
+/** Returns the ids of the records that lead to the head, as far as they are here. */
+export function branchOf(records: readonly StoredRecord[], headId: string | null): ReadonlySet<string> {
+  const parents = new Map(records.map((stored) => [stored.id, parentOf(stored)]));
+  const branch = new Set<string>();
+  for (let id = headId; id !== null && parents.has(id) && !branch.has(id); id = parents.get(id) ?? null) branch.add(id);
+  return branch;
 }
 
 /** Orders records so that a branch stands below where it begins, and before what follows there on the first branch. */
@@ -53,7 +63,9 @@ export function treeOf(records: readonly StoredRecord[]): readonly Place[] {
     if (stored.side) continue;
     const parent = parentOf(stored);
     const at = parent !== null && known.has(parent) ? parent : null;
-    children.set(at, [...(children.get(at) ?? []), stored]);
+    const siblings = children.get(at);
+    if (siblings === undefined) children.set(at, [stored]);
+    else siblings.push(stored);
   }
   const open = branchesAt(children, null, 0);
   const places: Place[] = [];
@@ -74,7 +86,9 @@ function isPlace({ type, record }: StoredRecord): boolean {
   if (type !== "message") return false;
   const role = messageRole(record);
   const { message } = record;
-  if (role === "user") return recordText(record).trim() !== "";
+  // A correction asks for another form of an answer, and no person wrote it.
+  if (role === "user")
+    return recordText(record).trim() !== "" && !(isFields(message) && message["source"] === "correction");
   return role === "assistant" && isFields(message) && message["stopReason"] !== "toolUse";
 }
 

@@ -8,7 +8,7 @@ import { grouped } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
 
 export interface PickerChoice {
-  /** May be any text; one row of it is shown. */
+  /** May be any text; the beginning of it is searched, and one row of it is shown. */
   readonly text: string;
   readonly note: string;
 }
@@ -24,6 +24,8 @@ interface ChoiceList {
 
 const searchLabel = " search: ";
 const pageRows = 10;
+/** No row is wider, and a key that goes through the texts must not wait for whole messages. */
+const mostCharacters = 300;
 /** Rows for the title, the search and the keys, and those that the picker leaves to what stands above it. */
 const otherRows = 3 + 4;
 const steps: Readonly<Record<string, number>> = {
@@ -36,14 +38,16 @@ const steps: Readonly<Record<string, number>> = {
 };
 
 /** Asks a person to choose one of these on the terminal, and returns its place; null for none of them. */
-export async function pickChoice(context: PickerContext, list: ChoiceList): Promise<number | null> {
-  if (list.choices.length === 0) return null;
+export async function pickChoice(context: PickerContext, { choices, ...rest }: ChoiceList): Promise<number | null> {
+  if (choices.length === 0) return null;
+  const list = { ...rest, choices: choices.map(({ text, note }) => ({ text: text.slice(0, mostCharacters), note })) };
   return canMoveCursor(context) ? await new ChoicePicker(context, list).pick() : await pickNumber(context, list);
 }
 
 async function pickNumber({ output, askLine }: PickerContext, { title, choices }: ChoiceList): Promise<number | null> {
   await output.line(title);
-  for (const [at, { text, note }] of choices.entries()) await output.line(`${at + 1}. ${rowText(text)}, ${note}`);
+  for (const [at, { text, note }] of choices.entries())
+    await output.line(`${at + 1}. ${rowText(text)}${note === "" ? "" : `, ${note}`}`);
   await output.flush();
   const typed = Number(await askLine("Number, or Enter for none: "));
   return Number.isInteger(typed) && typed >= 1 && typed <= choices.length ? typed - 1 : null;
@@ -51,6 +55,7 @@ async function pickNumber({ output, askLine }: PickerContext, { title, choices }
 
 class ChoicePicker {
   readonly #list: ChoiceList;
+  readonly #lower: readonly string[];
   readonly #terminal: LiveTerminal;
   #filter = "";
   #found: readonly number[];
@@ -60,6 +65,7 @@ class ChoicePicker {
 
   constructor({ host, output }: PickerContext, list: ChoiceList) {
     this.#list = list;
+    this.#lower = list.choices.map(({ text }) => text.toLowerCase());
     this.#terminal = new LiveTerminal(host, output);
     this.#found = [...list.choices.keys()];
     this.#chosen = list.first;
@@ -101,12 +107,8 @@ class ChoicePicker {
   #search(filter: string): void {
     this.#filter = filter;
     const words = filter.toLowerCase().split(/\s+/);
-    const { choices, first } = this.#list;
-    this.#found = [...choices.keys()].filter((at) => {
-      const text = choices[at]?.text.toLowerCase() ?? "";
-      return words.every((word) => text.includes(word));
-    });
-    this.#chosen = filter === "" ? first : 0;
+    this.#found = [...this.#lower.keys()].filter((at) => words.every((word) => this.#lower[at]?.includes(word)));
+    this.#chosen = filter === "" ? this.#list.first : 0;
     this.#terminal.screen.invalidate();
   }
 
