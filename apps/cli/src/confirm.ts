@@ -47,7 +47,7 @@ async function dropTyped(stdin: Host["stdin"]): Promise<void> {
   const drop = (): void => {};
   (stdin as Partial<ReadStream>).setRawMode?.(true);
   stdin.on("data", drop).resume();
-  // What waits is read within a turn of the event loop. The first turn only begins to read.
+  // The event loop reads all that waits in one turn. Its first turn only begins to read.
   for (let turn = 0; turn < 3; turn += 1) await nextTurn();
   stdin.off("data", drop);
 }

@@ -53,25 +53,29 @@ describe("a typed text", () => {
     return typed;
   }
 
-  it("is one text, a paste of 10,000 lines cut at 300 places, and a short one cut at each byte", () => {
-    const pasteOf = (lines: readonly string[]): Buffer =>
-      Buffer.from(`\u001b[200~${lines.join("\r")}\u001b[201~`, "utf8");
-    const lines = Array.from({ length: 10_000 }, (_, at) => `line ${at} 日本 👩‍👩‍👧‍👦 한글 e\u0301`);
-    const long = pasteOf(lines);
-    // A fixed sequence, so that a failure repeats.
-    let state = 53;
-    const cuts = Array.from({ length: 300 }, () => (state = (state * 48_271) % 2_147_483_647) % long.length);
-    const typed = fromBytes(
-      long,
-      [...new Set(cuts)].toSorted((one, other) => one - other),
-    );
-    expect(typed.text === lines.join("\n")).toBe(true);
-    expect(typed.shown).toBe("[paste #1 +10000 lines]");
-    const short = pasteOf(lines.slice(0, 3));
-    for (let at = 1; at < short.length; at++) expect(fromBytes(short, [at]).text).toBe(lines.slice(0, 3).join("\n"));
-    const all = Array.from({ length: short.length - 1 }, (_, at) => at + 1);
-    expect(fromBytes(short, all).text).toBe(lines.slice(0, 3).join("\n"));
-  });
+  it(
+    "is one text, a paste of 10,000 lines cut at 300 places, and a short one cut at each byte",
+    { tags: ["slow"] },
+    () => {
+      const pasteOf = (lines: readonly string[]): Buffer =>
+        Buffer.from(`\u001b[200~${lines.join("\r")}\u001b[201~`, "utf8");
+      const lines = Array.from({ length: 10_000 }, (_, at) => `line ${at} 日本 👩‍👩‍👧‍👦 한글 e\u0301`);
+      const long = pasteOf(lines);
+      // A fixed sequence, so that a failure repeats.
+      let state = 53;
+      const cuts = Array.from({ length: 300 }, () => (state = (state * 48_271) % 2_147_483_647) % long.length);
+      const typed = fromBytes(
+        long,
+        [...new Set(cuts)].toSorted((one, other) => one - other),
+      );
+      expect(typed.text === lines.join("\n")).toBe(true);
+      expect(typed.shown).toBe("[paste #1 +10000 lines]");
+      const short = pasteOf(lines.slice(0, 3));
+      for (let at = 1; at < short.length; at++) expect(fromBytes(short, [at]).text).toBe(lines.slice(0, 3).join("\n"));
+      const all = Array.from({ length: short.length - 1 }, (_, at) => at + 1);
+      expect(fromBytes(short, all).text).toBe(lines.slice(0, 3).join("\n"));
+    },
+  );
 
   it("shows a long paste by its size, gives it in full, and forgets it with the text", () => {
     const { typed, take } = typing();

@@ -89,9 +89,9 @@ export class ChangeApprovals {
   readonly approveTool: ApproveTool = async (call, context) => {
     const plan = await this.#planAfterOthers(call, context.signal);
     if (plan === null) return "unasked";
+    if (this.#isUnrecorded && (plan.kind === "refused" || !plan.isDelicate)) return "unasked";
     this.#asked += 1;
     if (plan.kind === "refused") return { refuse: plan.reason, decision: "no", by: "program" };
-    if (this.#isUnrecorded && !plan.isDelicate) return "unasked";
     const decision = await this.#decide(plan, call, context);
     if (typeof decision === "object" && "approve" in decision) this.#allow(plan, context.callId);
     return decision;

@@ -65,7 +65,7 @@ function allowedTools({ config: { settings } }: AgentContext, canAsk: boolean): 
 
 /**
  * A program that cannot ask runs what the setting `tools` allows, but for the files that a person always decides on.
- * Where a flag allowed it, each change has a record that says so.
+ * A change that a flag allowed has a record that says so.
  */
 async function changeApprovals(
   context: AgentContext,

@@ -81,7 +81,7 @@ export const chatSettings: SettingTable = {
     {
       key: "approval",
       description:
-        "What happens before the model changes a file: ask (chat on a terminal asks; elsewhere the setting tools decides), allow, or deny.",
+        "What happens before the model changes a file: ask (chat on a terminal asks; elsewhere the setting tools decides), allow, or deny. Of some files, such as package.json, a person decides on each change.",
       kind: { type: "choice", choices: ["ask", "allow", "deny"] },
       environment: [{ name: "THROUGHLINE_APPROVAL" }],
       flag: "--approval",
