@@ -13,7 +13,7 @@ interface Place {
   readonly depth: number;
 }
 
-/** Limits the records that are listed, because nobody reads through more. */
+/** A person reads through no more records than these. */
 const mostRecords = 5000;
 
 /** Handles `/tree`: goes to a reply of any branch, or before a message of the person, whose text returns to the editor. */
