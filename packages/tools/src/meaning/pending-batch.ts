@@ -32,17 +32,18 @@ export async function nextBatch(
   options: BatchOptions,
 ): Promise<PendingBatch | null> {
   const state = await stateOf(store, range, options);
-  if (state === "lost") return { ...range, resumeSeq: range.toSeq, units: [] };
+  const { mark, coveredSeq } = range;
+  if (state === "lost") return { mark, fromSeq: coveredSeq + 1, toSeq: range.toSeq, resumeSeq: range.toSeq, units: [] };
   if (state === null || state.sessionId !== range.sessionId) return null;
   const { turn, lastSeq } = state.head;
   const isOpen = turn !== null && turn.leaseUntilMs > options.nowMs && range.toSeq === lastSeq;
   const read = await readRange(store, range, options);
   const { episodes, toSeq } = wholeEpisodes(range, read, isOpen);
-  if (toSeq <= range.coveredSeq) return null;
-  const changed = episodes.filter((episode) => episode.lastSeq > range.coveredSeq);
+  if (toSeq <= coveredSeq) return null;
+  const changed = episodes.filter((episode) => episode.lastSeq > coveredSeq);
   return {
-    mark: range.mark,
-    fromSeq: Math.min(changed[0]?.firstSeq ?? Infinity, range.coveredSeq + 1),
+    mark,
+    fromSeq: Math.min(changed[0]?.firstSeq ?? Infinity, coveredSeq + 1),
     toSeq,
     resumeSeq: resumeAt(episodes.at(-1), read, toSeq),
     units: changed.flatMap((episode) => unitsOf(episode, options.maxTokens)),
@@ -76,9 +77,10 @@ function wholeEpisodes(
   return isAll || wholeSeq > coveredSeq ? { episodes, toSeq: wholeSeq } : { episodes: found, toSeq: readSeq };
 }
 
-/** An exchange at the end may grow, unless what follows it was skipped. */
-function resumeAt(last: Episode | undefined, { skippedSeq }: ReadRange, toSeq: number): number {
-  return last === undefined || (skippedSeq > last.lastSeq && skippedSeq <= toSeq) ? toSeq : last.firstSeq;
+/** An exchange at the end may grow, unless what follows it was skipped, or has no text for a whole batch. */
+function resumeAt(last: Episode | undefined, { skippedSeq, isAll }: ReadRange, toSeq: number): number {
+  if (last === undefined || (!isAll && toSeq > last.lastSeq)) return toSeq;
+  return skippedSeq > last.lastSeq && skippedSeq <= toSeq ? toSeq : last.firstSeq;
 }
 
 interface ReadRange {

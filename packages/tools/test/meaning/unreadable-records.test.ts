@@ -108,3 +108,18 @@ it("steps over more erased records than a batch reads, also between two exchange
   expect(await filled(index)).toBe(0);
   expect(texts).toEqual(["First?\nYes.", "Last?\nYes."]);
 });
+
+it("goes on past more records without a text than a batch reads", { tags: ["slow"] }, async () => {
+  await using store = createMemoryStore();
+  const ref = refOf("one");
+  await converse(store, ref, [["First?", "Yes."]]);
+  for (let at = 0; at < 25; at += 1)
+    await store.append(
+      ref,
+      Array.from({ length: 100 }, () => ({ type: "custom" })),
+    );
+  await converse(store, ref, [["Last?", "Yes."]]);
+  const texts: string[] = [];
+  expect(await filled(indexOver(store, embedderInto(texts)))).toBe(0);
+  expect(texts).toEqual(["First?\nYes.", "Last?\nYes."]);
+});
