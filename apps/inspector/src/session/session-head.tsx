@@ -2,21 +2,23 @@ import type { JSX } from "preact";
 import { getJson } from "../api.ts";
 import { ageOf, clockOf, count, counted, folderOf, programName } from "../format.ts";
 import { isLive } from "../home/session-line.tsx";
-import type { CallJson, ContextJson, ListJson, SessionJson, SessionUsageJson } from "../json.ts";
+import type { CallJson, ContextJson, ListJson, SessionJson } from "../json.ts";
 import { sessionHref, type SessionPlace, type SessionView } from "../router.ts";
 import { Gauge } from "../ui/gauge.tsx";
 import { shown } from "../ui/text.ts";
 import { costText } from "../usage/cost-text.ts";
-import { useLoad } from "../use-load.ts";
+import { useFollowed, useLoad } from "../use-load.ts";
 import { ExportMenu } from "./export-menu.tsx";
 import { MoreMenu } from "./more-menu.tsx";
 import { ResumeMenu } from "./resume-menu.tsx";
 import { placeQuery, sessionPath } from "./session-outline.ts";
+import type { SessionUsage } from "./session-usage.ts";
 
 interface HeadProps {
   readonly session: SessionJson;
   readonly place: SessionPlace;
   readonly view: SessionView;
+  readonly usage: SessionUsage;
   /** Is the time of the last word of the server while it is away; null while it answers. */
   readonly staleSinceMs: number | null;
 }
@@ -32,7 +34,7 @@ const callTabs: typeof tabs = [
   ["diff", "Diff"],
 ];
 
-export function SessionHead({ session, place, view, staleSinceMs }: HeadProps): JSX.Element {
+export function SessionHead({ session, place, view, usage, staleSinceMs }: HeadProps): JSX.Element {
   const { name, program, cwd, updatedAtMs, messageCount, model } = session;
   const isOfCalls = session.program === null && callTabs.some(([each]) => each === view);
   const hasCalls = useHasCalls(session, place) || isOfCalls;
@@ -51,7 +53,7 @@ export function SessionHead({ session, place, view, staleSinceMs }: HeadProps): 
           {facts.map((fact) => (
             <span key={fact}>{shown(fact)}</span>
           ))}
-          <Cost session={session} place={place} />
+          <Cost usage={usage} />
           <Window session={session} place={place} />
           {staleSinceMs === null ? null : (
             <span class="warning-text" role="status">
@@ -92,12 +94,7 @@ function useHasCalls({ program }: SessionJson, place: SessionPlace): boolean {
 }
 
 /** States what the session cost until now: the sum that the view of its usage shows. */
-function Cost({ session: { head }, place }: WindowProps): JSX.Element | null {
-  const { loaded } = useLoad<SessionUsageJson>(
-    head.lastSeq > 0 ? `cost ${head.turn === null ? head.lastSeq : "of a turn"}` : null,
-    (signal) => getJson(sessionPath(place, "/usage"), placeQuery(place), signal),
-    { keeps: true },
-  );
+function Cost({ usage: { loaded } }: Pick<HeadProps, "usage">): JSX.Element | null {
   if (loaded.state !== "done" || loaded.value.total.costUsd === null || !loaded.value.hasUsage) return null;
   return <span title="What the calls of this session cost">{costText(loaded.value.total.costUsd)}</span>;
 }
@@ -113,13 +110,13 @@ function Window({ session, place }: WindowProps): JSX.Element | null {
   // The context of an import is its program's matter. While a turn runs, it changes with each record.
   const name =
     program === null && head.lastSeq > 0 ? `context ${head.turn === null ? head.lastSeq : "of a turn"}` : null;
-  const { loaded } = useLoad<ContextJson>(
-    name,
-    (signal) => getJson(sessionPath(place, "/context"), placeQuery(place), signal),
-    { keeps: true },
-  );
+  const { loaded } = useFollowed(name, async (signal) => {
+    const answer = await getJson<ContextJson>(sessionPath(place, "/context"), placeQuery(place), signal);
+    // The answer has the texts of all messages, which must not stay here.
+    return { gauge: answer.gauge, compactsAtTokens: answer.compactsAtTokens ?? null };
+  });
   if (loaded.state === "done") {
-    const { gauge, compactsAtTokens = null } = loaded.value;
+    const { gauge, compactsAtTokens } = loaded.value;
     const sign = gauge.source === "actual" ? "" : "~";
     const left = compactsAtTokens === null ? null : compactsAtTokens - gauge.tokens;
     return (

@@ -1,8 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
-import { type ApiError, getJson, isAbort } from "../api.ts";
+import { useMemo, useRef } from "preact/hooks";
+import { type ApiError, getJson } from "../api.ts";
 import type { DigestJson } from "../json.ts";
 import type { SessionPlace } from "../router.ts";
-import { errorOf } from "../use-load.ts";
+import { useFollowed } from "../use-load.ts";
 import { placeQuery, sessionPath } from "./session-outline.ts";
 
 /** A prompt, and what happened until the next one. */
@@ -25,25 +25,16 @@ export interface Chapters {
 
 /** Loads the chapters from the digest, again whenever the session has more records. */
 export function useChapters(place: SessionPlace, lastSeq: number): Chapters {
-  const [turn, setTurn] = useState(0);
-  const [chapters, setChapters] = useState<Omit<Chapters, "reload">>(none);
-  useEffect(() => {
-    const stop = new AbortController();
-    getJson<DigestJson>(sessionPath(place, "/digest"), placeQuery(place), stop.signal).then(
-      (digest) => {
-        if (!stop.signal.aborted) setChapters({ list: chaptersOf(digest), state: "done", digest, error: null });
-      },
-      (error: unknown) => {
-        if (isAbort(error) || stop.signal.aborted) return;
-        setChapters((known) => ({ ...known, state: "failed", error: errorOf(error) }));
-      },
-    );
-    return () => stop.abort();
-  }, [lastSeq, turn]);
-  return { ...chapters, reload: () => setTurn((at) => at + 1) };
+  const { loaded, reload } = useFollowed<DigestJson>(lastSeq, (signal) =>
+    getJson(sessionPath(place, "/digest"), placeQuery(place), signal),
+  );
+  // What is known stays when the server is away.
+  const known = useRef<DigestJson | null>(null);
+  if (loaded.state === "done") known.current = loaded.value;
+  const digest = known.current;
+  const list = useMemo(() => (digest === null ? [] : chaptersOf(digest)), [digest]);
+  return { list, state: loaded.state, digest, error: loaded.state === "failed" ? loaded.error : null, reload };
 }
-
-const none: Omit<Chapters, "reload"> = { list: [], state: "loading", digest: null, error: null };
 
 function chaptersOf({ prompts }: DigestJson): readonly PageChapter[] {
   return prompts.map(({ seq, text, tools, errors, files }, index) => {

@@ -1,5 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { getChanged, isAbort } from "../../api.ts";
+import { InTurn } from "../../in-turn.ts";
 import type { SessionJson } from "../../json.ts";
 import type { SessionPlace } from "../../router.ts";
 import { errorOf, type Loaded } from "../../use-load.ts";
@@ -18,6 +19,7 @@ export interface FollowedSession {
   readonly reload: () => void;
 }
 
+/** A hundred records in a second are ten requests for the head. */
 const leastMs = 100;
 
 /** Loads the head of a session, and again with each event of its stream while the page is visible. */
@@ -111,37 +113,25 @@ function useVisible(): boolean {
 
 type StateUpdater = (change: (known: Loaded<SessionJson>) => Loaded<SessionJson>) => void;
 
-/** Loads the head one request at a time, so that a hundred records in a second are ten requests. */
+/** Loads the head of a session, and tells of it when it changed. */
 class HeadLoader {
   readonly #place: SessionPlace;
   readonly #signal: AbortSignal;
   readonly #put: StateUpdater;
   readonly #onFound: (session: SessionJson) => void;
+  readonly #turn: InTurn;
   #tag: string | null = null;
-  #isRunning = false;
-  #isAsked = false;
 
   constructor(place: SessionPlace, signal: AbortSignal, put: StateUpdater, onFound: (session: SessionJson) => void) {
     this.#place = place;
     this.#signal = signal;
     this.#put = put;
     this.#onFound = onFound;
+    this.#turn = new InTurn(() => this.#loadOnce(), signal, leastMs);
   }
 
-  /** Resolves when the head is there that this call asked for, unless other calls had asked before. */
-  async load(): Promise<void> {
-    this.#isAsked = true;
-    if (!this.#isRunning) await this.#run();
-  }
-
-  async #run(): Promise<void> {
-    this.#isRunning = true;
-    while (this.#isAsked && !this.#signal.aborted) {
-      this.#isAsked = false;
-      await this.#loadOnce();
-      if (this.#isAsked) await new Promise((resolve) => setTimeout(resolve, leastMs));
-    }
-    this.#isRunning = false;
+  load(): Promise<void> {
+    return this.#turn.ask();
   }
 
   async #loadOnce(): Promise<void> {

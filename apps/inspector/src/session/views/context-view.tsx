@@ -6,7 +6,7 @@ import { sessionHref, type SessionPlace } from "../../router.ts";
 import { EmptyState, FailedState, LoadingRows } from "../../ui/states.tsx";
 import { shown } from "../../ui/text.ts";
 import { useMore } from "../../ui/use-more.tsx";
-import { useLoad } from "../../use-load.ts";
+import { useFollowed } from "../../use-load.ts";
 import { placeQuery, sessionPath } from "../session-outline.ts";
 import { SentMessage } from "./sent-message.tsx";
 import { TokenParts } from "./token-parts.tsx";
@@ -18,11 +18,8 @@ interface ContextProps {
 
 /** Shows what the next request holds, by its parts. The numbers are those of `throughline context`. */
 export function ContextView({ session, place }: ContextProps): JSX.Element {
-  const { loaded, reload } = useLoad<ContextJson>(
-    `context ${session.head.lastSeq}`,
-    (signal) => getJson(sessionPath(place, "/context"), placeQuery(place), signal),
-    // A new record must not close what the reader has opened.
-    { keeps: true },
+  const { loaded, reload } = useFollowed<ContextJson>(session.head.lastSeq, (signal) =>
+    getJson(sessionPath(place, "/context"), placeQuery(place), signal),
   );
   if (loaded.state === "loading") return <LoadingRows />;
   if (loaded.state === "failed") return <FailedState error={loaded.error} reload={reload} />;

@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { SessionJson } from "../../json.ts";
 import type { Route } from "../../router.ts";
+import type { SessionUsage } from "../session-usage.ts";
 import { CallView } from "./call-view.tsx";
 import { CallsView } from "./calls-view.tsx";
 import { ContextView } from "./context-view.tsx";
@@ -13,16 +14,17 @@ import { UsageView } from "./usage-view.tsx";
 
 interface ViewProps {
   readonly session: SessionJson;
+  readonly usage: SessionUsage;
   readonly route: Extract<Route, { readonly page: "session" }>;
 }
 
 /** Shows one of the views beside the transcript. The page loads this script for the first of them. */
-export function Page({ session, route: { view, place, query } }: ViewProps): JSX.Element | null {
+export function Page({ session, usage, route: { view, place, query } }: ViewProps): JSX.Element | null {
   switch (view) {
     case "files":
       return <FilesView place={place} query={query} />;
     case "usage":
-      return <UsageView session={session} place={place} />;
+      return <UsageView session={session} place={place} usage={usage} />;
     case "context":
       return <ContextView session={session} place={place} />;
     case "calls": {

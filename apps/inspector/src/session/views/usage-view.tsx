@@ -1,5 +1,4 @@
 import type { JSX } from "preact";
-import { getJson } from "../../api.ts";
 import { count, durationOf, momentOf } from "../../format.ts";
 import type { SessionJson, SessionUsageJson } from "../../json.ts";
 import { sessionHref, type SessionPlace } from "../../router.ts";
@@ -9,21 +8,16 @@ import { costText } from "../../usage/cost-text.ts";
 import { UsageTotals } from "../../usage/usage-totals.tsx";
 import { FillCurve } from "./fill-curve.tsx";
 import { useMore } from "../../ui/use-more.tsx";
-import { useLoad } from "../../use-load.ts";
-import { placeQuery, sessionPath } from "../session-outline.ts";
+import type { SessionUsage } from "../session-usage.ts";
 
 interface UsageProps {
   readonly session: SessionJson;
   readonly place: SessionPlace;
+  readonly usage: SessionUsage;
 }
 
 /** Shows tokens and cost of a session, prompt by prompt. */
-export function UsageView({ session, place }: UsageProps): JSX.Element {
-  const { loaded, reload } = useLoad<SessionUsageJson>(
-    `usage ${session.head.lastSeq}`,
-    (signal) => getJson(sessionPath(place, "/usage"), placeQuery(place), signal),
-    { keeps: true },
-  );
+export function UsageView({ session, place, usage: { loaded, reload } }: UsageProps): JSX.Element {
   if (loaded.state === "loading") return <LoadingRows />;
   if (loaded.state === "failed") return <FailedState error={loaded.error} reload={reload} />;
   const { turns, total, hasUsage, pricesAsOf } = loaded.value;
