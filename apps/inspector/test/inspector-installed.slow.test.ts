@@ -187,7 +187,7 @@ async function holdKey(page: Page): Promise<void> {
   await expect.poll(seq).toBeGreaterThan(10);
 }
 
-/** Every record and entry that is stored. Derived tables are left out. */
+/** Returns every record and entry that is stored. Derived tables are left out. */
 function contents(path: string): string {
   using database = new DatabaseSync(path, { readOnly: true });
   const tables = ["store_sessions", "store_entries", "store_records", "store_partials", "store_files"];
