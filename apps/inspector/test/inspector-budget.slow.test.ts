@@ -10,7 +10,7 @@ interface ListedFile {
   readonly name: string;
 }
 
-/** Sizes of the files of the page with gzip, in bytes. */
+/** Returns the sizes of the files of the page with gzip, in bytes. */
 async function sizes(): Promise<ReadonlyMap<string, number>> {
   const folder = await builtPage();
   const files = JSON.parse(readFileSync(join(folder, "files.json"), "utf8")) as readonly ListedFile[];

@@ -28,7 +28,7 @@ export function useChapters(place: SessionPlace, lastSeq: number): Chapters {
   const { loaded, reload } = useFollowed<DigestJson>(lastSeq, (signal) =>
     getJson(sessionPath(place, "/digest"), placeQuery(place), signal),
   );
-  // What is known stays when the server is away.
+  // The page keeps the last chapters while the server is away.
   const known = useRef<DigestJson | null>(null);
   if (loaded.state === "done") known.current = loaded.value;
   const digest = known.current;
