@@ -224,7 +224,7 @@ describe.skipIf(url === "")(
           return targets.filter((target) => target.startsWith(folder));
         };
         const schema = newSchema();
-        await using store = createPostgresStore({ url, schema, partitions: 2, timeoutMs: 2000 });
+        await using store = createPostgresStore({ url, schema, partitions: 2 });
         await fill(store);
         const controller = new AbortController();
         const aborted = store.maintenance.backup(path, { signal: controller.signal });
