@@ -51,9 +51,18 @@ export async function redactRecords(
   for (const sharer of sharers) {
     const theirs = await summariesAfter(store, sharer.ref, asked);
     if (theirs.summaryIds.length > 0) await redactIn(store, sharer, theirs.ids, theirs, options);
-    else await withhold(store, sharer, theirs);
+    else await noteErasure(store, sharer, theirs);
   }
   return { seqs };
+}
+
+/** A fork that was purged or reset meanwhile needs no note: its records are gone, or archived, and nobody has them open. */
+async function noteErasure(store: SessionStore, fork: RedactedSession, found: Found): Promise<void> {
+  try {
+    await withhold(store, fork, found);
+  } catch (error) {
+    if (!hasErrorCode(error, "SESSION_NOT_FOUND") && !hasErrorCode(error, "SESSION_REPLACED")) throw error;
+  }
 }
 
 type RedactedSession = Pick<SharedRecords, "ref" | "sessionId">;

@@ -113,7 +113,7 @@ function useVisible(): boolean {
 
 type StateUpdater = (change: (known: Loaded<SessionJson>) => Loaded<SessionJson>) => void;
 
-/** Loads the head of a session, and tells of it when it changed. */
+/** Loads the head of a session, and reports it when it changed. */
 class HeadLoader {
   readonly #place: SessionPlace;
   readonly #signal: AbortSignal;
