@@ -30,7 +30,7 @@ const noSeq = Number.MAX_SAFE_INTEGER;
 /** Limits the connections for reads of watches, so that the rest of the pool stays free for operations. */
 const mostReads = 4;
 
-export interface HubOptions {
+interface HubOptions {
   readonly clock: Clock;
   readonly pollMs: number;
   readonly timeoutMs: number;
