@@ -56,7 +56,7 @@ export async function redactRecords(
   return { seqs };
 }
 
-/** A fork that was purged or reset meanwhile needs no note: its records are gone, or archived, and nobody has them open. */
+/** Passes over a fork that was purged or reset meanwhile: its records are gone, or are archived, and nobody has them open. */
 async function noteErasure(store: SessionStore, fork: RedactedSession, found: Found): Promise<void> {
   try {
     await withhold(store, fork, found);
