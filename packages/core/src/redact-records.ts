@@ -56,7 +56,7 @@ export async function redactRecords(
   return { seqs };
 }
 
-/** Passes over a fork that was purged or reset meanwhile: its records are gone, or are archived, and nobody has them open. */
+/** Writes the note of an erasure in a fork, unless that was purged or reset meanwhile: its program reads no more of it. */
 async function noteErasure(store: SessionStore, fork: RedactedSession, found: Found): Promise<void> {
   try {
     await withhold(store, fork, found);
