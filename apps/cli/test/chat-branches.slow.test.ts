@@ -124,7 +124,7 @@ it("opens the typed text in the person's editor, and keeps it when the editor fa
     '#!/bin/sh\nif grep -q fail "$2"; then exit 3; fi\nstat -c %a "$2" > mode\nprintf "edited\\ntwice" > "$2"\n',
   );
   chmodSync(editor, 0o700);
-  await using terminal = chat(provider.url, { EDITOR: `${editor} --wait` });
+  await using terminal = chat(provider.url, { EDITOR: "./editor.sh --wait" });
   await terminal.waitForPrompt();
   terminal.write("draft\u0007");
   await row(terminal, /^> edited$/);
