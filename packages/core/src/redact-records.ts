@@ -48,20 +48,28 @@ export async function redactRecords(
   const found = await summariesAfter(store, ref, asked);
   const seqs = await redactIn(store, { ref, sessionId }, asked, found, options);
   const sharers = (await store.fork?.sharers?.(ref, seqs)) ?? [];
-  for (const sharer of sharers) {
-    const theirs = await summariesAfter(store, sharer.ref, asked);
-    if (theirs.summaryIds.length > 0) await redactIn(store, sharer, theirs.ids, theirs, options);
-    else await noteErasure(store, sharer, theirs);
-  }
+  for (const sharer of sharers) await redactInFork(store, sharer, asked, options);
   return { seqs };
 }
 
-/** Writes the note of an erasure in a fork, unless that was purged or reset meanwhile: its program reads no more of it. */
-async function noteErasure(store: SessionStore, fork: RedactedSession, found: Found): Promise<void> {
+/** Redacts the summaries of a fork, and writes it the note, unless the fork was purged or reset meanwhile. */
+async function redactInFork(
+  store: SessionStore,
+  fork: RedactedSession,
+  asked: ReadonlySet<string>,
+  options: RedactOptions,
+): Promise<void> {
+  let hasSummaries = true;
   try {
-    await withhold(store, fork, found);
+    const theirs = await summariesAfter(store, fork.ref, asked);
+    hasSummaries = theirs.summaryIds.length > 0;
+    if (hasSummaries) await redactIn(store, fork, theirs.ids, theirs, options);
+    else await withhold(store, fork, theirs);
   } catch (error) {
-    if (!hasErrorCode(error, "SESSION_NOT_FOUND") && !hasErrorCode(error, "SESSION_REPLACED")) throw error;
+    // The archive of a fork may keep the text in a summary, so a reset is passed over only when it has no summary.
+    const isGone =
+      hasErrorCode(error, "SESSION_NOT_FOUND") || (!hasSummaries && hasErrorCode(error, "SESSION_REPLACED"));
+    if (!isGone) throw error;
   }
 }
 

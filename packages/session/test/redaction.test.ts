@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { redactRecords, type SessionRef, type SessionStore } from "@throughline/core";
 import { withheldSummary } from "@throughline/core/internal";
 import { createSessions, type Session } from "@throughline/session";
@@ -61,6 +61,33 @@ describe.each(places)("a redaction by somebody else, over $name", ({ open }) => 
     const sent = JSON.stringify(script.requests.at(-1)?.messages);
     expect(sent).not.toContain(secret);
     expect(sent).toContain("And the door is green.");
+    await remove();
+  });
+
+  it("ends although a fork is purged meanwhile, and reaches the forks behind it", async () => {
+    const { store, remove } = open();
+    const script = createScriptedModel();
+    await using sessions = createSessions({ store, model: modelOf(script) });
+    await using origin = await sessions.open(key);
+    script.push("Noted.");
+    await origin.runTurn(`The key is ${secret}.`);
+    const forks = ["a", "b", "c"].map((name) => ({ ...ref, key: `${key}:${name}` }));
+    for (const [at, fork] of forks.entries()) await store.fork?.fork(ref, fork, { sessionId: `fork-${at}` });
+    const facet = store.fork;
+    // A store in memory copies the records.
+    if (facet?.sharers === undefined) return remove();
+    const sharers = facet.sharers.bind(facet);
+    // The second one is purged when it is known that it shares the records.
+    vi.spyOn(facet as Required<typeof facet>, "sharers").mockImplementationOnce(async (...asked) => {
+      const found = await sharers(...asked);
+      await store.remove(forks[1] ?? ref, { purge: true });
+      return found;
+    });
+    await redactWith(store, secret);
+    for (const fork of [forks[0], forks[2]]) {
+      const pages = await Array.fromAsync(store.read(fork ?? ref), ({ records }) => records);
+      expect(JSON.stringify(pages.flat().at(-1)?.record)).toContain("summary-outdated");
+    }
     await remove();
   });
 
