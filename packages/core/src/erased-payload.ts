@@ -9,6 +9,11 @@ export function isErasedPayload(error: unknown): boolean {
   return hasErrorCode(error, "CODEC_FAILED") && error.details["reason"] === ("KEY_DESTROYED" satisfies ErrorCode);
 }
 
+/** Returns whether the keyring lacks the key. An older copy of it does, and so it seems when a bit of the key's id has flipped. */
+export function isKeyMissing(error: unknown): boolean {
+  return hasErrorCode(error, "CODEC_FAILED") && error.details["reason"] === ("KEY_MISSING" satisfies ErrorCode);
+}
+
 /**
  * Returns whether a payload never decodes again: it was altered, or its key was destroyed. A codec that gives no such
  * reason may decode it later, for example with the right copy of its keyring.

@@ -31,7 +31,7 @@ export {
   maxEntryBytes,
   maxEntryMembers,
 } from "./entry-bounds.ts";
-export { isErasedPayload, isLostPayload } from "./erased-payload.ts";
+export { isErasedPayload, isKeyMissing, isLostPayload } from "./erased-payload.ts";
 export { errorCodes } from "./error-codes.ts";
 export { pathArgumentNames, writeToolNames } from "./file-tool-names.ts";
 export { fileBlock, fileIdsOf, fileReferencesOf, isFileId, isFileReference } from "./file-blocks.ts";

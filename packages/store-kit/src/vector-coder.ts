@@ -1,5 +1,5 @@
-import { type ErrorCode, hasErrorCode, type PayloadCodec } from "@throughline/core";
-import { isLostPayload, type VectorScope } from "@throughline/core/internal";
+import type { PayloadCodec } from "@throughline/core";
+import { isKeyMissing, isLostPayload, type VectorScope } from "@throughline/core/internal";
 import { createPayloadCoder } from "./payload-coder.ts";
 import type { KeptVector, NumberedVector } from "./vector-backend.ts";
 
@@ -65,11 +65,6 @@ export function createVectorCoder(codec: PayloadCodec | undefined): VectorCoder 
       return { ...kept, scale, values: new Int8Array(plain.slice(scaleBytes).buffer) };
     },
   };
-}
-
-/** Returns whether the keyring lacks the key. An older copy of it does, and so it seems when a bit of the key's id has flipped. */
-function isKeyMissing(error: unknown): boolean {
-  return hasErrorCode(error, "CODEC_FAILED") && error.details["reason"] === ("KEY_MISSING" satisfies ErrorCode);
 }
 
 /** The numbers decide the rank of records, so they are bound to these. A code chooses only which numbers are compared. */

@@ -206,7 +206,9 @@ class KnownTables {
       const after = this.#tables.get(name)?.lastNumber ?? 0;
       const kept = await ask(() => this.#backend.codes(scope, model, after, codesAtOnce), null);
       const decoded = await this.#decoded(scope, model, kept);
-      // Another search may have added the same codes during the wait.
+      // Another search may have dropped the table during the wait, to read it anew from its first code.
+      if ((this.#tables.get(name)?.lastNumber ?? 0) < after) continue;
+      // Another search may have added the same codes.
       const known = this.#tables.get(name) ?? (kept.length === 0 ? null : newTable(decoded.codeBytes));
       if (known === null) return null;
       addCodes(known, decoded);

@@ -10,6 +10,7 @@ import {
 import {
   causeText,
   Deadline,
+  isKeyMissing,
   type PendingRange,
   systemClock,
   type TextVector,
@@ -116,7 +117,7 @@ export class MeaningIndex implements MeaningSearch {
 
   /**
    * Adds the vectors that are missing, and yields the number of records left after each batch. It ends early when the tokens of the
-   * day are used up.
+   * day are used up. A session whose key is missing is left out until the others are filled.
    * @throws {ThroughlineError} what the store and the embedder throw, ABORTED
    */
   async *fill(signal: AbortSignal = this.#closing.signal): AsyncGenerator<number> {
@@ -132,18 +133,21 @@ export class MeaningIndex implements MeaningSearch {
       yield records;
       let left = records;
       const listedMs = this.#clock.nowMs();
+      const keyless: unknown[] = [];
       // A store looks at every session to say what is pending, so a list is worked off before the next is asked for.
       for (const range of ranges) {
         // Ranges of open turns give nothing, and those behind them are still tried.
         if (left < records && this.#clock.nowMs() - listedMs >= listLifeMs) break;
-        for await (const filled of this.#fillRange(range, signal)) {
+        for await (const filled of this.#fillReadable(range, keyless, signal)) {
           if (filled === "no budget") return;
           left -= filled;
           if (left > 0) yield left;
           if (this.#clock.nowMs() - listedMs >= listLifeMs) break;
         }
       }
-      if (left === records) return;
+      if (left < records) continue;
+      if (keyless.length > 0) throw keyless[0];
+      return;
     }
   }
 
@@ -208,6 +212,20 @@ export class MeaningIndex implements MeaningSearch {
       if (message !== this.#lastNote) this.#options.onNote?.(message);
       this.#lastNote = message;
       this.#startIn(Math.max(retryMs, retryAfterOf(error)));
+    }
+  }
+
+  /** Fills a range, and keeps the error of a missing key: the other sessions go on. */
+  async *#fillReadable(
+    range: PendingRange,
+    keyless: unknown[],
+    signal: AbortSignal,
+  ): AsyncGenerator<number | "no budget"> {
+    try {
+      yield* this.#fillRange(range, signal);
+    } catch (error) {
+      if (!isKeyMissing(error)) throw error;
+      keyless.push(error);
     }
   }
 

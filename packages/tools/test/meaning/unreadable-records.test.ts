@@ -75,17 +75,19 @@ describe.each(kinds)("the filling of vectors over %s under a codec", (name, open
     expect(texts.some((text) => text.includes("And now?\nNow this."))).toBe(true);
   });
 
-  it("stops for a key that is missing, and fills everything once it is there", async () => {
+  it("leaves a session whose key is missing to the end, and fills it once the key is there", async () => {
     const codec = new FailingCodec();
     await using store = open(codec);
+    await converse(store, refOf("two"), [["Earlier?", "Yes."]]);
     await converse(store, refOf("one"), [["Question?", "Answer."]]);
     codec.failing.set("main-one", "KEY_MISSING");
     const texts: string[] = [];
     const index = indexOver(store, embedderInto(texts));
     await expect(filled(index)).rejects.toMatchObject({ code: "CODEC_FAILED", details: { reason: "KEY_MISSING" } });
+    expect(texts).toEqual(["Earlier?\nYes."]);
     codec.failing.clear();
     expect(await filled(index)).toBe(0);
-    expect(texts).toEqual(["Question?\nAnswer."]);
+    expect(texts).toEqual(["Earlier?\nYes.", "Question?\nAnswer."]);
   });
 });
 
