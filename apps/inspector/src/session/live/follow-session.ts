@@ -68,7 +68,8 @@ async function readOnce(path: string, { signal, onEvent }: FollowOptions, onHear
     for await (const event of readEvents(response.body)) {
       clearTimeout(timer);
       timer = setTimeout(() => silence.abort(), silenceMs);
-      onHeard();
+      // A stream that ends behind its greeting each time, as at a record that cannot be read, is opened less and less often.
+      if (event.name !== "hello") onHeard();
       onEvent(event);
     }
   } finally {
