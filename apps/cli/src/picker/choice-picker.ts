@@ -6,6 +6,7 @@ import type { TypedKey } from "../chat/screen/typed-text.ts";
 import type { CommandContext } from "../command.ts";
 import { grouped } from "../counted.ts";
 import { terminalSafeLine } from "../terminal-safe.ts";
+import { stepOf } from "./picker-keys.ts";
 
 export interface PickerChoice {
   /** May be any text; the beginning of it is searched, and one row of it is shown. */
@@ -28,14 +29,6 @@ const pageRows = 10;
 const mostCharacters = 300;
 /** Rows for the title, the search and the keys, and those that the picker leaves to what stands above it. */
 const otherRows = 3 + 4;
-const steps: Readonly<Record<string, number>> = {
-  up: -1,
-  down: 1,
-  "ctrl+p": -1,
-  "ctrl+n": 1,
-  pageUp: -pageRows,
-  pageDown: pageRows,
-};
 
 /** Asks a person to choose one of these on the terminal, and returns its place; null for none of them. */
 export async function pickChoice(context: PickerContext, { choices, ...rest }: ChoiceList): Promise<number | null> {
@@ -92,7 +85,7 @@ class ChoicePicker {
   }
 
   #press({ name, character }: TypedKey): void {
-    const step = name === null ? undefined : steps[name];
+    const step = stepOf(name, pageRows);
     if (step !== undefined) this.#chosen = Math.max(0, Math.min(this.#found.length - 1, this.#chosen + step));
     else if (character !== null) return this.#search(this.#filter + character);
     else if (name === "enter") return this.#finish(this.#found[this.#chosen] ?? null);

@@ -7,6 +7,7 @@ import { terminalSafeLine } from "../terminal-safe.ts";
 import type { RowParts } from "./list-rows.ts";
 import { drawPreview, previewRows, type PreviewRows, type SessionPreview } from "./session-preview.ts";
 import type { Picked } from "./picked.ts";
+import { stepOf } from "./picker-keys.ts";
 
 export type PreviewStep =
   | { readonly kind: "stays" }
@@ -75,7 +76,7 @@ export class OpenPreview {
     if (this.#asks === "label") return this.#editLabel(key);
     this.#note = null;
     const { name, character } = key;
-    const by = name === null ? undefined : this.#steps()[name];
+    const by = stepOf(name, this.#page);
     if (by !== undefined) {
       this.#scroll = this.#first + by;
       return stays;
@@ -86,11 +87,6 @@ export class OpenPreview {
 
   paste(text: string): void {
     if (this.#asks === "label") this.#label += text;
-  }
-
-  #steps(): Readonly<Record<string, number>> {
-    const page = this.#page;
-    return { up: -1, down: 1, "ctrl+p": -1, "ctrl+n": 1, pageUp: -page, pageDown: page };
   }
 
   #do(key: string): PreviewStep {

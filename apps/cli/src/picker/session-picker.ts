@@ -27,6 +27,7 @@ import type { Scope } from "./listed-session.ts";
 import { OpenPreview, type PreviewStep } from "./open-preview.ts";
 import type { Picked } from "./picked.ts";
 import { PickerFilter } from "./picker-filter.ts";
+import { stepOf } from "./picker-keys.ts";
 import { PickerList } from "./picker-list.ts";
 import { SeenSessions } from "./seen-sessions.ts";
 import { loadPreview } from "./session-preview.ts";
@@ -205,7 +206,7 @@ export class SessionPicker {
   }
 
   #pressInList({ name, character }: TypedKey): void {
-    const step = name === null ? undefined : steps[name];
+    const step = stepOf(name, pageRows);
     if (step !== undefined) return this.#list.move(step);
     if (character !== null)
       return character === " " && this.#filter.text === "" ? this.#show(null) : this.#type(character);
@@ -298,12 +299,3 @@ export class SessionPicker {
     else if (step.kind === "copy") this.#context.host.stdout.write(clipboard(step.text));
   }
 }
-
-const steps: Readonly<Record<string, number>> = {
-  up: -1,
-  down: 1,
-  "ctrl+p": -1,
-  "ctrl+n": 1,
-  pageUp: -pageRows,
-  pageDown: pageRows,
-};
