@@ -15,7 +15,8 @@ import { createPostgresStore } from "../../packages/store-postgres/src/index.ts"
 import { startPostgres } from "../../packages/store-postgres/test/postgres-server.ts";
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 import { MeaningIndex } from "../../packages/tools/src/internal.ts";
-import { Holds, median } from "../../benchmarks/measure.ts";
+import { Holds } from "../../benchmarks/measure.ts";
+import { pairsBesideFiller } from "./beside-filler.ts";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -116,31 +117,15 @@ async function fill(open: (name: string) => SessionStore): Promise<void> {
   await meaning.close();
 }
 
-/** Appends by turns, so that other work on the machine meets both stores alike. */
 async function append(open: (name: string) => SessionStore): Promise<void> {
-  const stores = [false, true].map((isFilled) => {
-    const store = open(`append${isFilled ? "beside" : "alone"}`);
-    return { store, index: isFilled ? indexOf(store) : null, times: [] as number[] };
-  });
-  for (const { store } of stores) await store.save(refOf(0), { sessionId: "s0" }, { ifRevision: null });
-  for (let round = 0; round < appends; round++)
-    for (const { store, index, times } of round % 2 === 0 ? stores : stores.toReversed()) {
-      const startedMs = performance.now();
-      await store.append(refOf(0), [draft(round)]);
-      times.push(performance.now() - startedMs);
-      index?.poke();
-      // The filler starts when nothing was written for a second.
-      if (round % 100 === 99) await new Promise((resolve) => setTimeout(resolve, 1200));
-    }
-  const [alone = [], beside = []] = stores.map(({ times }) => times);
-  const differences = beside.map((ms, at) => ms - (alone[at] ?? 0));
+  const work = async (store: SessionStore, round: number): Promise<void> => {
+    await store.append(refOf(0), [draft(round)]);
+  };
+  const paired = { open, indexOf, ref: refOf(0), rounds: appends, pauseEvery: 100, work };
+  const { alone, beside, difference } = await pairsBesideFiller(paired);
   process.stdout.write(
-    `${kind}, an append of one record: ${median(alone).toFixed(3)} ms alone, ${median(beside).toFixed(3)} ms beside the filler, median difference ${median(differences).toFixed(3)} ms over ${appends} pairs, load ${loadavg()[0]?.toFixed(1) ?? "?"}\n`,
+    `${kind}, an append of one record: ${alone} ms alone, ${beside} ms beside the filler, median difference ${difference} ms over ${appends} pairs, load ${loadavg()[0]?.toFixed(1) ?? "?"}\n`,
   );
-  for (const { store, index } of stores) {
-    await index?.close();
-    await store.close();
-  }
 }
 
 const started = kind === "postgres" ? await startPostgres() : null;

@@ -11,6 +11,7 @@ import type { Embedder, SessionRef, SessionStore, VectorsFacet } from "../../pac
 import { createSqliteStore } from "../../packages/store-sqlite/src/index.ts";
 import { MeaningIndex } from "../../packages/tools/src/internal.ts";
 import { Holds, median } from "../../benchmarks/measure.ts";
+import { pairsBesideFiller } from "./beside-filler.ts";
 
 const { values } = parseArgs({
   options: { counts: { type: "string", default: "10000,200000" }, turns: { type: "string", default: "1000" } },
@@ -124,31 +125,19 @@ async function turn(store: SessionStore, number: number): Promise<void> {
   await store.append(refOf(0), [answered], { turn: { action: "close", fence: number } });
 }
 
-/** Runs turns with and without a filler by turns, so that other work on the machine meets both alike. */
 async function turns(count: number): Promise<void> {
-  const stores = [false, true].map((isFilled) => {
-    const store = createSqliteStore({ path: join(folder, `append-${isFilled}.db`) });
-    const index = new MeaningIndex({ store, vectors: facetOf(store), scope, embedder, budget: { take: () => true } });
-    return { store, index: isFilled ? index : null, times: [] as number[] };
+  const { alone, beside, difference } = await pairsBesideFiller({
+    open: (name) => createSqliteStore({ path: join(folder, `${name}.db`) }),
+    indexOf: (store) =>
+      new MeaningIndex({ store, vectors: facetOf(store), scope, embedder, budget: { take: () => true } }),
+    ref: refOf(0),
+    rounds: count,
+    pauseEvery: 50,
+    work: (store, round) => turn(store, round + 1),
   });
-  for (const { store } of stores) await store.save(refOf(0), { sessionId: "s0" }, { ifRevision: null });
-  for (let round = 0; round < count; round++)
-    for (const { store, index, times } of round % 2 === 0 ? stores : stores.toReversed()) {
-      const startedMs = performance.now();
-      await turn(store, round + 1);
-      times.push(performance.now() - startedMs);
-      index?.poke();
-      if (round % 50 === 49) await new Promise((resolve) => setTimeout(resolve, 1200));
-    }
-  const [without = [], beside = []] = stores.map(({ times }) => times);
-  const differences = beside.map((ms, index) => ms - (without[index] ?? 0));
   process.stdout.write(
-    `a turn of two durable appends: ${median(without).toFixed(3)} ms without, ${median(beside).toFixed(3)} ms with the filler, median difference ${median(differences).toFixed(3)} ms over ${count} pairs\n`,
+    `a turn of two durable appends: ${alone} ms without, ${beside} ms with the filler, median difference ${difference} ms over ${count} pairs\n`,
   );
-  for (const { store, index } of stores) {
-    await index?.close();
-    await store.close();
-  }
 }
 
 try {
