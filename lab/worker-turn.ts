@@ -6,11 +6,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { workerBundle } from "../examples/worker/test/worker-bundle.ts";
 import { createServer } from "../apps/server/src/index.ts";
 import { createMemoryStore } from "../packages/store-memory/src/index.ts";
 import { createProviderSimulator } from "../packages/testing/src/index.ts";
 import { build } from "esbuild";
-import { repositoryRoot } from "../tools/find-files.ts";
 import { freePort } from "../tools/free-port.ts";
 import { installPeers } from "./peer-packages.ts";
 
@@ -32,18 +32,7 @@ function usedBy(pid: number): Used {
 }
 
 async function bundle(path: string): Promise<number> {
-  await build({
-    entryPoints: [join(repositoryRoot, "examples/worker/src/worker.ts")],
-    outfile: path,
-    bundle: true,
-    minify: true,
-    format: "esm",
-    platform: "neutral",
-    mainFields: ["module", "main"],
-    conditions: ["@throughline/source", "workerd", "import"],
-    external: ["node:*"],
-    logLevel: "silent",
-  });
+  await build({ ...workerBundle, outfile: path, logLevel: "silent" });
   return readFileSync(path).byteLength;
 }
 

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { createProviderSimulator, type ProviderSimulator } from "@throughline/testing";
 import { createServer, type Server } from "@throughline/server";
 import { openHttpStore } from "@throughline/store-http";
@@ -6,6 +5,7 @@ import { createMemoryStore } from "@throughline/store-memory";
 import { build } from "esbuild";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import worker, { type Env } from "../src/worker.ts";
+import { workerBundle } from "./worker-bundle.ts";
 
 let provider: ProviderSimulator;
 let server: Server;
@@ -84,13 +84,7 @@ describe("the Worker", () => {
 
   it("is one file of at most 175 kB in gzip, the SDK and the vocabularies apart", async () => {
     const { outputFiles } = await build({
-      entryPoints: [join(import.meta.dirname, "../src/worker.ts")],
-      bundle: true,
-      minify: true,
-      format: "esm",
-      platform: "neutral",
-      mainFields: ["module", "main"],
-      conditions: ["@throughline/source", "workerd", "import"],
+      ...workerBundle,
       external: ["node:*", "@throughline/tokens/vocabulary/*", "@anthropic-ai/sdk"],
       write: false,
     });
