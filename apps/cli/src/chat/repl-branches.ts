@@ -2,14 +2,13 @@ import { conversationFolder, forkConversation } from "@throughline/agent/interna
 import { hasErrorCode, type StoredRecord } from "@throughline/core";
 import { isFields, loadExisting, messageRole, recordText, shellWord, systemClock } from "@throughline/core/internal";
 import { withinMemory } from "@throughline/core/internal/node";
-import { editSteps, readTail } from "@throughline/history/internal";
-import { moveStoredHead, readBranchPlace } from "@throughline/session/internal";
+import { readTail } from "@throughline/history/internal";
+import { beforeMessage, moveStoredHead, readBranchPlace } from "@throughline/session/internal";
 import type { AgentSession } from "@throughline/session/whole-turn";
 import { counted } from "../counted.ts";
 import { usageError } from "../error-report.ts";
 import { pickChoice, type PickerChoice } from "../picker/choice-picker.ts";
 import type { ReplContext } from "./repl-context.ts";
-import { parentOf } from "./repl-tree.ts";
 
 const wholeConversation = { text: "the whole conversation", note: "" };
 
@@ -19,9 +18,11 @@ export async function rewindCurrent(repl: ReplContext, argument: string): Promis
   const { output, signal } = context;
   const { session, store, ref } = conversation;
   if (session === null) return output.line("There are no messages yet.");
-  const number = argument === "" ? await pickedMessage(repl, session) : numberIn("rewind", argument);
+  const stated = argument === "" ? null : numberIn("rewind", argument);
+  const messages = await messagesOf(repl, session);
+  const number = stated ?? (await pickedMessage(repl, messages));
   if (number === null) return output.line("Nothing was changed.");
-  const goes = await messagesFrom(repl, session, number);
+  const goes = messagesFrom(messages, number);
   const [first] = goes;
   if (first === undefined) return output.line("The session has fewer messages of yours.");
   const question = `Goes: ${counted(goes.length, "message")}, ${counted(changesIn(goes), "change")} of files (files stay as they are). Rewind?`;
@@ -32,7 +33,7 @@ export async function rewindCurrent(repl: ReplContext, argument: string): Promis
     return output.line("Nothing was changed.");
   }
   const place = await readBranchPlace({ store, ref, clock: systemClock, signal });
-  await moveStoredHead(place, (records, headId) => editSteps(records, headId, first.id));
+  await moveStoredHead(place, beforeMessage(first.id));
   await session.refresh();
   repl.giveBack(recordText(first.record));
   const command = `throughline show ${shellWord(ref.key)} --all-branches`;
@@ -45,11 +46,13 @@ export async function forkCurrent(repl: ReplContext, argument: string): Promise<
   const { output, signal } = context;
   const { session, store, ref } = conversation;
   if (session === null) return output.line("There are no messages yet.");
-  const number = argument === "" ? await pickedMessage(repl, session, wholeConversation) : numberIn("fork", argument);
+  const stated = argument === "" ? null : numberIn("fork", argument);
+  const messages = await messagesOf(repl, session);
+  const number = stated ?? (await pickedMessage(repl, messages, wholeConversation));
   if (number === null) return output.line("Nothing was changed.");
-  const [first] = number === 0 ? [] : await messagesFrom(repl, session, number);
+  const [first] = number === 0 ? [] : messagesFrom(messages, number);
   if (number > 0 && first === undefined) return output.line("The session has fewer messages of yours.");
-  const at = first === undefined ? undefined : parentOf(first);
+  const at = first?.parentId;
   if (at === null) return output.line("Nothing stands before that message; /new creates an empty session.");
   const origin = await loadExisting(store, ref);
   const options = { folder: conversationFolder(context), signal, ...(at === undefined ? {} : { at }) };
@@ -65,11 +68,10 @@ export async function forkCurrent(repl: ReplContext, argument: string): Promise<
  */
 async function pickedMessage(
   repl: ReplContext,
-  session: AgentSession,
+  messages: readonly StoredRecord[],
   before: PickerChoice | null = null,
 ): Promise<number | null> {
   const offset = before === null ? 1 : 0;
-  const messages = await messagesFrom(repl, session, Infinity);
   const own = messages.flatMap((each, at) => (messageRole(each.record) === "user" ? [{ each, at }] : [])).toReversed();
   const listed = own.map(({ each, at }) => ({
     text: recordText(each.record),
@@ -83,17 +85,19 @@ async function pickedMessage(
   return chosen === null ? null : chosen + offset;
 }
 
-/** Returns the messages of the current branch from the person's message `number` on, counted from the end; Infinity returns all. */
-async function messagesFrom(
+/** Returns the messages of the current branch. */
+async function messagesOf(
   { context: { signal }, conversation: { store } }: ReplContext,
   session: AgentSession,
-  number: number,
 ): Promise<readonly StoredRecord[]> {
   await session.refresh();
   const { head, ref } = session;
   const selection = { isAll: false, isAllBranches: false, afterSeq: 0, role: "message", tail: Infinity };
-  const messages = await readTail(withinMemory(store), ref, { head, selection, roleOf }, signal);
-  if (number === Infinity) return messages;
+  return readTail(withinMemory(store), ref, { head, selection, roleOf }, signal);
+}
+
+/** Returns the messages from the person's message `number` on, counted from the end. */
+function messagesFrom(messages: readonly StoredRecord[], number: number): readonly StoredRecord[] {
   const own = messages.filter(({ record }) => messageRole(record) === "user").at(-number);
   return own === undefined ? [] : messages.slice(messages.indexOf(own));
 }

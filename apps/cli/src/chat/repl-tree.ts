@@ -49,7 +49,7 @@ export async function goInTree(repl: ReplContext): Promise<void> {
 
 /** Returns the ids of the records that lead to the head, as far as they are here. */
 export function branchOf(records: readonly StoredRecord[], headId: string | null): ReadonlySet<string> {
-  const parents = new Map(records.map((stored) => [stored.id, parentOf(stored)]));
+  const parents = new Map(records.map(({ id, parentId }) => [id, parentId]));
   const branch = new Set<string>();
   for (let id = headId; id !== null && parents.has(id) && !branch.has(id); id = parents.get(id) ?? null) branch.add(id);
   return branch;
@@ -57,16 +57,11 @@ export function branchOf(records: readonly StoredRecord[], headId: string | null
 
 /** Orders records so that a branch stands below where it begins, and before what follows there on the first branch. */
 export function treeOf(records: readonly StoredRecord[]): readonly Place[] {
-  const children = new Map<string | null, StoredRecord[]>();
   const known = new Set(records.map(({ id }) => id));
-  for (const stored of records) {
-    if (stored.side) continue;
-    const parent = parentOf(stored);
-    const at = parent !== null && known.has(parent) ? parent : null;
-    const siblings = children.get(at);
-    if (siblings === undefined) children.set(at, [stored]);
-    else siblings.push(stored);
-  }
+  const children = Map.groupBy(
+    records.filter(({ side }) => !side),
+    ({ parentId }) => (parentId !== null && known.has(parentId) ? parentId : null),
+  );
   const open = branchesAt(children, null, 0);
   const places: Place[] = [];
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
@@ -94,9 +89,4 @@ function isPlace({ type, record }: StoredRecord): boolean {
 
 function isOwn({ record }: StoredRecord): boolean {
   return messageRole(record) === "user";
-}
-
-export function parentOf({ record }: StoredRecord): string | null {
-  const parent = record["parentId"];
-  return typeof parent === "string" ? parent : null;
 }
