@@ -192,12 +192,11 @@ async function runCommand(
 
 async function configOf(host: Host, request: Request): Promise<Config> {
   const config = await configWith(host, request, {});
-  const isAllowing = request.definition.asksModel === true && request.input.options["allowEdits"] === true;
+  const { allowEdits, approval } = request.input.options;
+  const isAllowing = request.definition.asksModel === true && allowEdits === true && textOf(approval) === undefined;
   // A stated `deny` stays, wherever it was stated.
   if (!isAllowing || settingOf(config.settings, "approval") === "deny") return config;
-  return textOf(request.input.options["approval"]) === undefined
-    ? configWith(host, request, { approval: "allow" })
-    : config;
+  return configWith(host, request, { approval: "allow" });
 }
 
 function configWith(host: Host, request: Request, more: Readonly<Record<string, string>>): Promise<Config> {

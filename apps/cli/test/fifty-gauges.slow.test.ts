@@ -54,7 +54,7 @@ it(
     });
     await using store = await open();
     const model = {
-      ...createModel({ provider: String(provider), modelId: String(modelId), apiKey: "none" }),
+      ...createModel({ provider, modelId, apiKey: "none" }),
       windowTokens,
     };
     await using sessions = createAgentSessions({ store, model, summarizers: [], checkpoint: { enabled: false } });

@@ -57,8 +57,7 @@ async function init(context: CommandContext): Promise<number> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const mainKey = await newMainKey(context, from);
   const { recoveryKey } = await createKeyring({ keyring: path, mainKey, scope });
-  if (output.isJson) await output.object({ kind: "keyring", path, recoveryKey });
-  else await output.line(recoveryKey);
+  await showRecoveryKey(context, path, recoveryKey);
   output.note(
     "This is the recovery key, which opens the keyring, too. It is not shown again: print it, and keep it apart from this machine.",
   );
@@ -69,6 +68,11 @@ async function init(context: CommandContext): Promise<number> {
   return 0;
 }
 
+async function showRecoveryKey({ output }: CommandContext, path: string, recoveryKey: string): Promise<void> {
+  if (output.isJson) await output.object({ kind: "keyring", path, recoveryKey });
+  else await output.line(recoveryKey);
+}
+
 /** A recovery key cannot be shown again, so a new one takes its place. */
 async function exportKey(context: CommandContext, encryption: Encryption): Promise<number> {
   const { output } = context;
@@ -76,8 +80,7 @@ async function exportKey(context: CommandContext, encryption: Encryption): Promi
     "Replace the recovery key? Older copies of the keyring still open with the old one. If somebody saw it, use `encryption rotate` instead.",
   );
   const { recoveryKey } = await encryption.replaceRecoveryKey();
-  if (output.isJson) await output.object({ kind: "keyring", path: encryption.status().path, recoveryKey });
-  else await output.line(recoveryKey);
+  await showRecoveryKey(context, encryption.status().path, recoveryKey);
   output.note("This is the new recovery key. It is not shown again: print it, and keep it apart from this machine.");
   return 0;
 }
@@ -87,8 +90,7 @@ async function rotate(context: CommandContext, encryption: Encryption, from: str
   await encryption.finishRotation();
   await context.confirm("Replace the main key and the recovery key? From now on only the new ones open the keyring.");
   const { recoveryKey } = await encryption.rotateMainKey(await newMainKey(context, from));
-  if (output.isJson) await output.object({ kind: "keyring", path: encryption.status().path, recoveryKey });
-  else await output.line(recoveryKey);
+  await showRecoveryKey(context, encryption.status().path, recoveryKey);
   output.note("This is the new recovery key. It is not shown again. Restart other programs with the new main key.");
   return 0;
 }

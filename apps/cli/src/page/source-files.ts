@@ -1,4 +1,4 @@
-import type { ResumeNeeds, SourceFiles } from "@throughline/http-api/internal";
+import type { SourceFiles } from "@throughline/http-api/internal";
 import type { Host } from "../host.ts";
 import { modifiedMs } from "../modified-ms.ts";
 import { findProgram } from "../start-program.ts";
@@ -10,7 +10,7 @@ import { findProgram } from "../start-program.ts";
 export function sourceFilesOf({ environment }: Pick<Host, "environment">, isStoreHere: boolean): SourceFiles {
   return {
     modifiedMs,
-    async missing({ path, cwd, executable }: ResumeNeeds) {
+    async missing({ path, cwd, executable }) {
       const { missingForResume } = await import("@throughline/transfer/internal");
       const missing = await missingForResume({ path, cwd });
       if (!isStoreHere && missing.length > 0) return null;

@@ -107,7 +107,7 @@ function Reason({ name, ranges, place }: ReasonProps): JSX.Element {
   return (
     <>
       <h3>{reasons[name] ?? shown(name)}</h3>
-      <ul class="plain-list ranges">
+      <ul class="plain-list">
         {ranges.slice(0, most).map(({ fromSeq, toSeq }) => (
           <li key={fromSeq}>
             <a href={sessionHref(place, { at: fromSeq })}>

@@ -44,22 +44,22 @@ function drawFill(
 ): void {
   const step = width / fills.length;
   const yOf = (tokens: number): number => height - (tokens / top) * (height - 2);
+  const trace = (): void => {
+    for (const [index, tokens] of fills.entries()) {
+      at.lineTo(index * step, yOf(tokens));
+      at.lineTo((index + 1) * step, yOf(tokens));
+    }
+  };
   at.fillStyle = tones("strip");
   at.beginPath();
   at.moveTo(0, height);
-  for (const [index, tokens] of fills.entries()) {
-    at.lineTo(index * step, yOf(tokens));
-    at.lineTo((index + 1) * step, yOf(tokens));
-  }
+  trace();
   at.lineTo(width, height);
   at.fill();
   at.strokeStyle = tones("accent");
   at.lineWidth = 2;
   at.beginPath();
-  for (const [index, tokens] of fills.entries()) {
-    at.lineTo(index * step, yOf(tokens));
-    at.lineTo((index + 1) * step, yOf(tokens));
-  }
+  trace();
   at.stroke();
   if (windowTokens === null) return;
   at.fillStyle = tones("two");
