@@ -3,6 +3,7 @@ import { open, rename, rm, writeFile } from "node:fs/promises";
 import type { IncomingHttpHeaders } from "node:http";
 import { join } from "node:path";
 import { type PayloadCodec, ThroughlineError } from "@throughline/core";
+import type { CodecContext } from "@throughline/core/internal";
 import type { AnswerText } from "./call-facts.ts";
 import type { EndedCall, RebuiltAttempt } from "./call-record.ts";
 import type { CallSession } from "./recorder.ts";
@@ -50,11 +51,7 @@ export function bytesOf(call: JournaledCall, codec: PayloadCodec | null): Buffer
 }
 
 /** Until its session is known, a call is coded as a file of its agent is. */
-function placeOf({
-  scope: { namespace, agentId },
-  session,
-  recordId: id,
-}: CodedHead): Parameters<PayloadCodec["encode"]>[1] {
+function placeOf({ scope: { namespace, agentId }, session, recordId: id }: CodedHead): CodecContext {
   return { namespace, agentId, sessionId: session?.sessionId ?? "", id, part: "journal" };
 }
 

@@ -21,9 +21,9 @@ export interface SourceFiles {
   missing(needs: ResumeNeeds): Promise<readonly MissingForResume[] | null>;
 }
 
-export type MissingForResume = "file" | "folder" | "program";
+type MissingForResume = "file" | "folder" | "program";
 
-export interface ResumeNeeds {
+interface ResumeNeeds {
   /** Names the program's own file. */
   readonly path: string;
   readonly cwd: string | null;

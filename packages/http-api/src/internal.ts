@@ -1,6 +1,6 @@
 // Exports for Throughline's own programs, tools and tests. They may change in any release and are not part of the
 // public interface.
-export type { ResumeNeeds, SourceFiles } from "./api-context.ts";
+export type { SourceFiles } from "./api-context.ts";
 export { closeParts, loadTokens, refreshTokens, stopServing } from "./api-life.ts";
 export { defaultLimits } from "./api-options.ts";
 export type { SessionApiOptions } from "./api-options.ts";

@@ -103,23 +103,18 @@ export class VectorsFile {
   ): Pick<PendingVectors, "ranges" | "records"> {
     const ids = sessions.map(({ sessionId }) => sessionId);
     const known = this.#ask(true, (database) => knownOf(database, model, ids)) ?? unknown;
-    const found: (readonly [sessionId: string, ranges: readonly Omit<PendingRange, "mark">[]])[] = [];
-    let [records, count] = [0, 0];
+    const found: Omit<PendingRange, "mark">[] = [];
+    let records = 0;
     for (const session of sessions) {
       const place = known.owners.get(session.sessionId)?.place;
       const progress = place === undefined ? undefined : known.progress.get(place);
       const missing = pendingOf(session, progress, 0);
       records += missing.records;
-      if (missing.records === 0 || count >= limit) continue;
-      count += missing.ranges.length;
-      found.push([session.sessionId, missing.ranges]);
+      if (found.length < limit) found.push(...missing.ranges);
     }
-    const marks = this.#marksOf(
-      found.map(([sessionId]) => sessionId),
-      known.owners,
-    );
-    const ranges = found.flatMap(([id, list]) => list.map((range) => ({ ...range, mark: marks.get(id) ?? "" })));
-    return { ranges: ranges.slice(0, limit), records };
+    const marks = this.#marksOf([...new Set(found.map(({ sessionId }) => sessionId))], known.owners);
+    const ranges = found.slice(0, limit).map((range) => ({ ...range, mark: marks.get(range.sessionId) ?? "" }));
+    return { ranges, records };
   }
 
   /** Tests whether a model other than this one has vectors or progress. */
@@ -192,8 +187,7 @@ export class VectorsFile {
     const fresh = sessionIds.filter((id) => !owners.has(id));
     const make = (database: nodeSqlite.DatabaseSync): readonly OwnerRow[] => fresh.map((id) => makeOwner(database, id));
     const made = fresh.length === 0 ? [] : (this.#transaction(true, make) ?? []);
-    const known = sessionIds.flatMap((id) => owners.get(id) ?? []);
-    return new Map([...known, ...made].map(({ id, place, removals }) => [id, vectorMark(place, removals)]));
+    return new Map([...owners.values(), ...made].map(({ id, place, removals }) => [id, vectorMark(place, removals)]));
   }
 
   #all<Found>(sql: string, ...values: readonly nodeSqlite.SQLInputValue[]): readonly Found[] {

@@ -252,6 +252,7 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
     partials(schema, kind),
     fileTables(schema, kind),
   ];
+  const isSpread = layout.name === "tenant" && options.isDistributed === true;
   const programs = [
     patchFunctions(schema),
     boundFunctions(schema),
@@ -259,15 +260,14 @@ function wholeSchema(schema: string, options: SchemaOptions, layout: Layout): st
     saveFunction(schema, layout),
     readPageFunction(schema, layout),
     readWindowFunction(schema, layout),
-    summaryViews(schema, layout, layout.name === "tenant" && options.isDistributed === true),
+    summaryViews(schema, layout, isSpread),
     noteErasedFunction(schema),
   ];
   const unsampled = contentsUnsampled(schema);
-  const parts =
-    layout.name === "tenant" && options.isDistributed === true
-      ? // Citus copies this setting of a column to its shards, and refuses to change it later.
-        [...clocks, ...tables, unsampled, distribute(schema), ...programs]
-      : [...clocks, ...tables, ...programs, unsampled];
+  const parts = isSpread
+    ? // Citus copies this setting of a column to its shards, and refuses to change it later.
+      [...clocks, ...tables, unsampled, distribute(schema), ...programs]
+    : [...clocks, ...tables, ...programs, unsampled];
   return parts.join("\n");
 }
 

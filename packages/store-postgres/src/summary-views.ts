@@ -6,7 +6,7 @@ import { ownNamesInside } from "./statement-settings.ts";
  * read them. A view checks rights as its caller from PostgreSQL 15 on, so it shows only what row security lets the
  * caller read. PostgreSQL 14 gets no views.
  */
-export function summaryViews(schema: string, layout: Layout, isDistributed = false): string {
+export function summaryViews(schema: string, layout: Layout, isDistributed: boolean): string {
   const reads = isDistributed ? readsOfShards(schema) : readsOfFunctions(schema, layout);
   return `
 ${reads.functions}

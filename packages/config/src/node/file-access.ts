@@ -23,7 +23,7 @@ export function isThere(path: string): boolean {
 }
 
 /** States who may use a file beside its owner. */
-export interface FileRights {
+interface FileRights {
   /** Users outside of the group can read the file, or anyone but its owner can write it. Windows has no such rights. */
   readonly isOpenToOthers: boolean;
   /**

@@ -94,7 +94,7 @@ interface ReadRange {
 
 /** Reads the records of a range until they have enough texts. */
 async function readRange(store: SessionStore, range: PendingRange, options: BatchOptions): Promise<ReadRange> {
-  const { ref, fromSeq, toSeq } = range;
+  const { ref, toSeq } = range;
   const records: StoredRecord[] = [];
   let [units, count, skippedSeq] = [0, 0, 0];
   for await (const record of readableRecords(store, range, options.signal)) {
@@ -109,7 +109,7 @@ async function readRange(store: SessionStore, range: PendingRange, options: Batc
     const isEnough = units >= batchUnits || count >= mostRecords;
     if (isEnough && seq < toSeq) return { records, readSeq: seq, skippedSeq, isAll: false };
   }
-  return { records, readSeq: Math.max(fromSeq, toSeq), skippedSeq, isAll: true };
+  return { records, readSeq: toSeq, skippedSeq, isAll: true };
 }
 
 /** After a record that cannot be read, this many are asked for, and then fewer, until it is found. */
@@ -135,7 +135,7 @@ async function* readableRecords(
     } catch (error) {
       if (!isUnreadable(error)) throw error;
       if (width === 1) yield next++;
-      else width = Math.max(1, Math.floor(Math.min(width, narrowRecords * 4) / 4));
+      else width = Math.min(width / 4, narrowRecords);
     }
   }
 }
