@@ -22,6 +22,11 @@ function namedPackages(text: string): readonly string[] {
   return Array.from(head.matchAll(/^"([^"]+)":/gm), ([, name = ""]) => name);
 }
 
+/** Lists the changesets under `root`. */
+export function changesetPaths(root: string): readonly string[] {
+  return findFiles(root, ".changeset", [".md"]).filter((path) => !path.endsWith("/README.md"));
+}
+
 /**
  * Checks that every changeset under `root` names packages that are published, and that `changeset status` and
  * `changeset version` accept them. Both commands run in a copy that is a repository of one commit: the result does not
@@ -34,7 +39,7 @@ export function checkChangesets(root: string): ChangesetsReport {
       .map((path) => JSON.parse(readFileSync(join(root, path), "utf8")) as Manifest)
       .flatMap(({ name, private: isPrivate }) => (name === undefined || isPrivate === true ? [] : [name])),
   );
-  const changesets = findFiles(root, ".changeset", [".md"]).filter((path) => !path.endsWith("/README.md"));
+  const changesets = changesetPaths(root);
   const unpublished = changesets.flatMap((path) =>
     namedPackages(readFileSync(join(root, path), "utf8"))
       .filter((name) => !published.has(name))

@@ -49,7 +49,7 @@ export function countTests(
   let failed = unhandled;
   let skipped = 0;
   const skippedBecause: Record<string, number> = {};
-  let faults: FaultCounts = { states: 0, kills: 0 };
+  let faults: FaultCounts | null = null;
   for (const module of modules) {
     failed += module.errors().length;
     for (const test of module.children.allTests()) {
@@ -66,8 +66,7 @@ export function countTests(
       }
     }
   }
-  const hasFaults = faults.states + faults.kills > 0;
-  return { passed, failed, skipped, skippedBecause, faults: hasFaults ? faults : null, left };
+  return { passed, failed, skipped, skippedBecause, faults, left };
 }
 
 function isSlow(test: CountedTest): boolean {

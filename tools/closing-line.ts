@@ -67,14 +67,14 @@ export function closingLine(counts: TestCounts): string {
   return `tests: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped`;
 }
 
-/** The faults of some tests together. */
-export function sumOfFaults(all: Iterable<FaultCounts | undefined | null>): FaultCounts {
+/** The faults of some tests together, or null when there was none. */
+export function sumOfFaults(all: Iterable<FaultCounts | undefined | null>): FaultCounts | null {
   let [states, kills] = [0, 0];
   for (const faults of all) {
     states += faults?.states ?? 0;
     kills += faults?.kills ?? 0;
   }
-  return { states, kills };
+  return states + kills > 0 ? { states, kills } : null;
 }
 
 /** The line that says why tests were skipped, or null when none was. */

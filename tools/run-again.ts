@@ -49,13 +49,12 @@ export function countsWithAgain(first: TestCounts, again: TestCounts): TestCount
   const unstable = gone.filter((failure) => passes.some((pass) => isPassOf(failure, pass)));
   const left = gone.filter((failure) => !unstable.includes(failure));
   const passedNow = passes.filter((pass) => unstable.some((failure) => isPassOf(failure, pass)));
-  const faults = sumOfFaults([first.faults, ...passedNow.map((pass) => pass.faults)]);
   return {
     ...first,
     passed: first.passed - after.filter(isNew).length,
     failed: again.failed + left.length,
     failures: [...after, ...left],
     unstable,
-    faults: faults.states + faults.kills > 0 ? faults : null,
+    faults: sumOfFaults([first.faults, ...passedNow.map((pass) => pass.faults)]),
   };
 }

@@ -4,7 +4,8 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import process from "node:process";
-import { findFiles, repositoryRoot } from "./find-files.ts";
+import { changesetPaths } from "./check-changesets.ts";
+import { repositoryRoot } from "./find-files.ts";
 
 /** What a changeset says to users. */
 export interface Change {
@@ -54,7 +55,7 @@ export function withSection(changelog: string, section: string): string {
  * command ends with.
  */
 export function takeVersion(root: string, program: string): { readonly status: number; readonly problem?: string } {
-  const paths = findFiles(root, ".changeset", [".md"]).filter((path) => !path.endsWith("/README.md"));
+  const paths = changesetPaths(root);
   if (paths.length === 0)
     return { status: 1, problem: "There is no changeset, so there is no next version. `npx changeset` writes one." };
   const changes = paths.map((path) => readChange(readFileSync(join(root, path), "utf8")));

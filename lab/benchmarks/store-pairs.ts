@@ -10,7 +10,7 @@ import process from "node:process";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import type { SessionRef, SessionStore } from "../../packages/core/src/index.ts";
-import { median } from "../../benchmarks/measure.ts";
+import { median, timesOf } from "../../benchmarks/measure.ts";
 import { repositoryRoot } from "../../tools/find-files.ts";
 
 /** What one process measured, in milliseconds and megabytes. */
@@ -53,13 +53,8 @@ async function fill(store: SessionStore, count: number): Promise<void> {
 }
 
 async function medianMs(work: (index: number) => Promise<unknown>, count: number): Promise<number> {
-  const times: number[] = [];
-  for (let step = 0; step < operations; step++) {
-    const from = performance.now();
-    await work((step * 7919) % count);
-    times.push(performance.now() - from);
-  }
-  return median(times);
+  let step = 0;
+  return median(await timesOf(operations, () => work((step++ * 7919) % count)));
 }
 
 /** Fills the store where it is empty, and measures. */

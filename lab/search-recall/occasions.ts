@@ -1,9 +1,7 @@
-import type { SessionRef } from "../../packages/core/src/index.ts";
-import type { StoredRecord } from "../../packages/core/src/index.ts";
+import type { AgentTool, SessionRef, StoredRecord } from "../../packages/core/src/index.ts";
 import { buildContext } from "../../packages/history/src/index.ts";
 import type { NeutralMessage } from "../../packages/history/src/neutral-message.ts";
 import type { MemoryHit } from "../../packages/tools/src/workspace/memory-search-tool.ts";
-import type { AgentTool } from "../../packages/core/src/index.ts";
 import { canonical, kinds, said, textOf, type Kind } from "../compaction-recall.ts";
 
 /** What the user said, or the command that failed, and what was needed from then on until the next of these. */
