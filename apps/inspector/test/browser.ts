@@ -107,6 +107,11 @@ export function launch(): Promise<Browser> {
   return chromium.launch({ executablePath: chromiumPath ?? "", args: ["--no-sandbox"] });
 }
 
+/** Returns the path of a session below that of the page. */
+export function sessionPath(key: string): string {
+  return `s/~${Buffer.from(key).toString("base64url")}`;
+}
+
 /** Writes a session from its messages. */
 export async function writeSession(
   store: SessionStore,

@@ -6,9 +6,9 @@ import type { SessionStore } from "@throughline/core";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { builtPage, chromiumPath, launch, skipReason, writeUsualSessions } from "./browser.ts";
+import { builtPage, chromiumPath, launch, skipReason, writeUsualSessions, sessionPath } from "./browser.ts";
 
-const session = `s/~${Buffer.from("agent:main:tides").toString("base64url")}`;
+const session = sessionPath("agent:main:tides");
 const words = /tides|lighthouse|login|zone/i;
 
 describe.skipIf(chromiumPath === undefined)(`the page with a token that does not fit${skipReason}`, () => {

@@ -2,7 +2,17 @@ import type { SessionStore } from "@throughline/core";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
-import { chromiumPath, launch, openPage, prompt, reply, result, skipReason, writeSession } from "./browser.ts";
+import {
+  chromiumPath,
+  launch,
+  openPage,
+  prompt,
+  reply,
+  result,
+  skipReason,
+  writeSession,
+  sessionPath,
+} from "./browser.ts";
 
 const timeout = testSize({ short: 120_000, long: 900_000 });
 const parent = "agent:main:coast";
@@ -43,8 +53,8 @@ describe.skipIf(chromiumPath === undefined)(`the sub-agents of a session on the 
   it.each(["transcript", "plain"])("open under their calls with their own turns, in the view %s", async (view) => {
     const opened = await openPage(browser, writeAgents);
     const { page } = opened;
-    const path = (key: string): string => `s/~${Buffer.from(key).toString("base64url")}`;
-    await opened.go(`${path(parent)}?v=${view}`);
+
+    await opened.go(`${sessionPath(parent)}?v=${view}`);
     const agents = page.locator(".row.agent");
     await agents.nth(1).waitFor();
     // Each stands behind the row of its call.
@@ -61,7 +71,7 @@ describe.skipIf(chromiumPath === undefined)(`the sub-agents of a session on the 
     expect(await south.locator(".agent-pages").innerText()).toContain("Records 21 to 31 of 31");
     await south.getByRole("link", { name: "Open this session" }).click();
     await page.locator("h1", { hasText: "South" }).waitFor();
-    expect(page.url()).toContain(path("agent:main:south"));
+    expect(page.url()).toContain(sessionPath("agent:main:south"));
     const { reports } = opened;
     await opened.close();
     expect(reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
@@ -77,7 +87,7 @@ describe.skipIf(chromiumPath === undefined)(`the sub-agents of a session on the 
         await writeSession(store, `agent:main:child-${at}`, { title: `Child ${at}`, spawnedBy: parent }, []);
     });
     const { page } = opened;
-    await opened.go(`s/~${Buffer.from(parent).toString("base64url")}?v=tree`);
+    await opened.go(`${sessionPath(parent)}?v=tree`);
     const lines = page.locator(".tree-list a.line");
     await lines.first().waitFor({ timeout });
     const elements = (): Promise<number> => page.evaluate(() => document.querySelectorAll("*").length);

@@ -3,13 +3,13 @@ import { createRequire } from "node:module";
 import type { SessionStore } from "@throughline/core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromiumPath, launch, openPage, skipReason, writeCalls, writeUsualSessions } from "./browser.ts";
+import { chromiumPath, launch, openPage, skipReason, writeCalls, writeUsualSessions, sessionPath } from "./browser.ts";
 import { fullKey, writeFullSession } from "./full-session.ts";
 
 const axeSource: string = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const session = "s/~YWdlbnQ6bWFpbjp0aWRlcw";
 
-const full = `s/~${Buffer.from(fullKey).toString("base64url")}`;
+const full = sessionPath(fullKey);
 const openAgent = (page: Page): Promise<void> => page.getByRole("button", { name: /^Sub-agent/ }).click();
 
 const calls = "s/~YWdlbnQ6bWFpbjpjYWxscw";

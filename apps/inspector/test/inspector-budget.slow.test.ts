@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { builtPage, chromiumPath, launch, openPage, skipReason } from "./browser.ts";
+import { builtPage, chromiumPath, launch, openPage, skipReason, sessionPath } from "./browser.ts";
 import { testSize } from "../../../tools/test-size.ts";
 import { writeLongSession } from "./long-session.ts";
 
@@ -79,7 +79,7 @@ describe.skipIf(chromiumPath === undefined)(`the page over a long session${skipR
     async () => {
       const opened = await openPage(browser, (store) => writeLongSession(store, "agent:main:long", records));
       const { page } = opened;
-      const path = `s/~${Buffer.from("agent:main:long").toString("base64url")}`;
+      const path = sessionPath("agent:main:long");
       const elements = (): Promise<number> => page.evaluate(() => document.querySelectorAll("*").length);
       await opened.go(path);
       await page.locator("article .prose").first().waitFor(wait);

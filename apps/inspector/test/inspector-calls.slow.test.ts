@@ -9,12 +9,21 @@ import { createProviderSimulator } from "@throughline/testing";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { CallJson } from "../src/json.ts";
-import { chromiumPath, launch, openPage, prompt, reply, skipReason, writeCalls, writeSession } from "./browser.ts";
+import {
+  chromiumPath,
+  launch,
+  openPage,
+  prompt,
+  reply,
+  skipReason,
+  writeCalls,
+  writeSession,
+  sessionPath,
+} from "./browser.ts";
 import { fullKey, writeFullSession } from "./full-session.ts";
 
 const isReply = ({ message }: { readonly [field: string]: unknown }): boolean =>
   (message as { readonly role?: unknown } | undefined)?.role === "assistant";
-const address = (key: string): string => `s/~${Buffer.from(key).toString("base64url")}`;
 
 describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session${skipReason}`, () => {
   let browser: Browser;
@@ -27,7 +36,7 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
   it("lists calls, shows what one sent, and compares it with the one before", async () => {
     const opened = await openPage(browser, writeCalls);
     const { page } = opened;
-    const session = address("agent:main:calls");
+    const session = sessionPath("agent:main:calls");
     await opened.go(session);
     await page.getByRole("link", { name: "Calls" }).click();
     await page.locator(".wide-table tbody tr").nth(1).waitFor();
@@ -74,7 +83,7 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
     };
     const breakOf = async (at: number): Promise<string> => {
       const [a, b] = [calls[at - 1]?.callId, calls[at]?.callId];
-      await opened.go(`${address("agent:main:cache")}?v=diff&a=${a}&b=${b}`);
+      await opened.go(`${sessionPath("agent:main:cache")}?v=diff&a=${a}&b=${b}`);
       await page.locator(".compared-part").first().waitFor();
       const marks = page.locator(":is(li, p):has(> .badge.warning)");
       expect(await marks.count()).toBeLessThan(2);
@@ -114,7 +123,7 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
       ]),
     );
     const { page } = opened;
-    await opened.go(`${address("agent:main:long")}?v=context`);
+    await opened.go(`${sessionPath("agent:main:long")}?v=context`);
     const lists = page.locator(".context-lists > section");
     await lists.nth(1).locator("li").nth(3).waitFor();
     expect(await lists.nth(0).innerText()).toMatch(/Left out\s+In a summary\s+#1 to #2/);
@@ -130,10 +139,10 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
     await large.locator("pre").waitFor();
     expect((await large.locator("pre").innerText()).length).toBeLessThan(100_001);
     expect(await large.innerText()).toContain("more are not shown here");
-    await opened.go(`${address("agent:main:long")}?v=files&path=${encodeURIComponent("/sea.txt")}`);
+    await opened.go(`${sessionPath("agent:main:long")}?v=files&path=${encodeURIComponent("/sea.txt")}`);
     await page.getByText("more in this line").waitFor();
     expect((await page.locator(".files-changes").innerText()).length).toBeLessThan(4000);
-    await opened.go(`${address("agent:main:long")}?v=usage`);
+    await opened.go(`${sessionPath("agent:main:long")}?v=usage`);
     const curve = page.getByRole("img", { name: /^Context after each prompt: at most 130,000, at last 130,000/ });
     await curve.waitFor();
     expect(opened.reports).toEqual({ errors: [], foreignRequests: [], dialogs: [], violations: [] });
@@ -150,7 +159,7 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
       await sessions.close();
     });
     const { page } = opened;
-    await opened.go(`${address("agent:main:calls")}?v=calls`);
+    await opened.go(`${sessionPath("agent:main:calls")}?v=calls`);
     await page.locator(".wide-table tbody a").first().click();
     const parts = await page.locator(".stack-names dd").allInnerTexts();
     const head = await page.locator(".call-head").innerText();
@@ -192,7 +201,7 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
     );
     const { page } = opened;
     for (const view of ["calls", "diff"]) {
-      await opened.go(`${address("agent:main:import")}?v=${view}`);
+      await opened.go(`${sessionPath("agent:main:import")}?v=${view}`);
       await page.getByText("Claude Code does not record what it sent to the model.").waitFor();
     }
     expect(await page.locator(".tabs a").allInnerTexts()).toEqual(["Transcript", "Files", "Usage", "Context"]);
@@ -202,14 +211,14 @@ describe.skipIf(chromiumPath === undefined)(`calls, maps and lines of a session$
   it("goes to each prompt by the keys of the time axis, and shows lines as they are kept", async () => {
     const opened = await openPage(browser, writeFullSession);
     const { page } = opened;
-    await opened.go(address(fullKey));
+    await opened.go(sessionPath(fullKey));
     const axis = page.getByRole("slider", { name: /^Time axis/ });
     await axis.focus();
     await page.keyboard.press("End");
     await page.locator('article[data-seq="9"]:focus').waitFor();
     const map = page.getByRole("slider", { name: "Map of the session" });
     expect(await map.getAttribute("aria-valuetext")).toMatch(/^Record \d+ of 12$/);
-    await opened.go(`${address(fullKey)}?v=raw`);
+    await opened.go(`${sessionPath(fullKey)}?v=raw`);
     const line = page.locator(".raw li").nth(7);
     await line.locator("summary b").click();
     expect(await line.innerText()).toMatch(/#8\s+compaction .* crc [0-9a-f]{8}/);

@@ -1,9 +1,9 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromiumPath, launch, openPage, skipReason } from "./browser.ts";
+import { chromiumPath, launch, openPage, skipReason, sessionPath } from "./browser.ts";
 import { fullKey, writeFullSession } from "./full-session.ts";
 
-const session = `s/~${Buffer.from(fullKey).toString("base64url")}`;
+const session = sessionPath(fullKey);
 
 /** Lists the texts that have the color of a kind. */
 function colored(page: Page, kind: string): Promise<readonly string[]> {

@@ -3,10 +3,20 @@ import { DatabaseSync } from "node:sqlite";
 import { redactRecords, sessionRef } from "@throughline/core";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { chromiumPath, launch, type Opened, openPage, prompt, reply, skipReason, writeSession } from "./browser.ts";
+import {
+  chromiumPath,
+  launch,
+  type Opened,
+  openPage,
+  prompt,
+  reply,
+  skipReason,
+  writeSession,
+  sessionPath,
+} from "./browser.ts";
 
 const key = "agent:main:harbor";
-const address = `s/~${Buffer.from(key).toString("base64url")}`;
+const address = sessionPath(key);
 const secret = "quicksilver lantern";
 
 describe.skipIf(chromiumPath === undefined)(`a session that was damaged or redacted${skipReason}`, () => {
@@ -126,7 +136,7 @@ describe.skipIf(chromiumPath === undefined)(`a session that was damaged or redac
     ],
     [
       "in the session that it was forked from",
-      `s/~${Buffer.from(fork.key).toString("base64url")}`,
+      sessionPath(fork.key),
       async () => opened.server.store.fork?.fork(ref, fork, { sessionId: "fork" }),
       redact,
     ],

@@ -2,7 +2,17 @@ import type { SessionStore } from "@throughline/core";
 import { viewTags } from "@throughline/transcript-view/internal";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromiumPath, launch, openPage, prompt, reply, result, skipReason, writeSession } from "./browser.ts";
+import {
+  chromiumPath,
+  launch,
+  openPage,
+  prompt,
+  reply,
+  result,
+  skipReason,
+  writeSession,
+  sessionPath,
+} from "./browser.ts";
 import { hostileValues } from "./hostile-values.ts";
 
 /** Is how many values one session holds, so that a page of the plain transcript shows all its records. */
@@ -98,7 +108,7 @@ describe.skipIf(chromiumPath === undefined)(`hostile texts on the page${skipReas
           history.pushState(null, "", to);
           dispatchEvent(new PopStateEvent("popstate"));
         },
-        `/inspect/s/~${Buffer.from(key).toString("base64url")}?v=plain`,
+        `/inspect/${sessionPath(key)}?v=plain`,
       );
       await page.locator(".plain-item").first().waitFor();
       // Sub-agents arrive behind the rows.

@@ -5,7 +5,7 @@ import { createSqliteStore } from "@throughline/store-sqlite";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { testSize } from "../../../tools/test-size.ts";
-import { chromiumPath, launch, prompt, reply, result, skipReason, writeSession } from "./browser.ts";
+import { chromiumPath, launch, prompt, reply, result, skipReason, writeSession, sessionPath } from "./browser.ts";
 import { install, type Installed } from "./installed.ts";
 import { writeLongSession } from "./long-session.ts";
 
@@ -18,8 +18,7 @@ const names = { "claude-code": "Claude Code", codex: "Codex", gemini: "Gemini CL
 const holdMs = testSize({ short: 3000, long: 60_000 });
 const timeout = testSize({ short: 300_000, long: 900_000 });
 
-const addressOf = (url: string, key: string): string =>
-  `${new URL(url).origin}/inspect/s/~${Buffer.from(key).toString("base64url")}`;
+const addressOf = (url: string, key: string): string => `${new URL(url).origin}/inspect/${sessionPath(key)}`;
 const objects = (text: string): readonly Fields[] =>
   text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Fields]));
 

@@ -9,12 +9,12 @@ import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Browser, Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { builtPage, chromiumPath, launch, skipReason } from "./browser.ts";
+import { builtPage, chromiumPath, launch, skipReason, sessionPath } from "./browser.ts";
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
 
 const key = "agent:main:live";
-const address = `s/~${Buffer.from(key).toString("base64url")}`;
+const address = sessionPath(key);
 
 /** Starts a file of this folder as a process of its own. */
 function start(

@@ -3,14 +3,23 @@ import { join } from "node:path";
 import process from "node:process";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromiumPath, launch, type Opened, openPage, skipReason, writeCalls, writeUsualSessions } from "./browser.ts";
+import {
+  chromiumPath,
+  launch,
+  type Opened,
+  openPage,
+  skipReason,
+  writeCalls,
+  writeUsualSessions,
+  sessionPath,
+} from "./browser.ts";
 import { fullKey, writeFullSession } from "./full-session.ts";
 
 /** Names a folder for the pictures of each screen and state: `THROUGHLINE_PICTURES=FOLDER`. Without it none are kept. */
 const pictures = process.env["THROUGHLINE_PICTURES"] ?? "";
-const session = `s/~${Buffer.from(fullKey).toString("base64url")}`;
-const calls = `s/~${Buffer.from("agent:main:calls").toString("base64url")}`;
-const empty = `s/~${Buffer.from("agent:main:empty").toString("base64url")}`;
+const session = sessionPath(fullKey);
+const calls = sessionPath("agent:main:calls");
+const empty = sessionPath("agent:main:empty");
 
 type Act = (page: Page) => Promise<void>;
 type Screen = readonly [name: string, path: string, sign: string, act?: Act];

@@ -1,10 +1,10 @@
 import { crc32, deflateSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { chromiumPath, launch, openPage, prompt, reply, skipReason, writeSession } from "./browser.ts";
+import { chromiumPath, launch, openPage, prompt, reply, skipReason, writeSession, sessionPath } from "./browser.ts";
 
 const key = "agent:main:media";
-const address = `s/~${Buffer.from(key).toString("base64url")}`;
+const address = sessionPath(key);
 
 /** Makes a PNG whose data is not compressed, so that it is as large as a screenshot. */
 function picture(width: number, height: number): string {

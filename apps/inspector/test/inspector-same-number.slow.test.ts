@@ -18,6 +18,7 @@ import {
   skipReason,
   writeSession,
   writeUsualSessions,
+  sessionPath,
 } from "./browser.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -84,7 +85,7 @@ describe.skipIf(chromiumPath === undefined)(`the same numbers everywhere${skipRe
   }
 
   const pathOf = (key: unknown): string => `/sessions/${encodeURIComponent(String(key))}`;
-  const addressOf = (key: unknown): string => `s/~${Buffer.from(String(key)).toString("base64url")}`;
+  const addressOf = (key: unknown): string => sessionPath(String(key));
   const shown = (value: number | undefined): string => Number(value).toLocaleString("en-US");
   const kindOf = (rows: readonly Fields[], kind: string): readonly Fields[] =>
     rows.filter((row) => row["kind"] === kind);

@@ -1,6 +1,6 @@
 import process from "node:process";
 import type { Page } from "playwright-core";
-import { launch, type Opened, openPage } from "./browser.ts";
+import { launch, type Opened, openPage, sessionPath } from "./browser.ts";
 import { writeLongSession } from "./long-session.ts";
 
 // The page over a session of 100,000 records in Chromium with software rendering: first rows, chapters, frames of a wheel and of
@@ -11,7 +11,7 @@ const numbers = process.argv.slice(2).filter((word) => !word.startsWith("--"));
 const records = Number(numbers[0] ?? 100_000);
 const rounds = Number(numbers[1] ?? 5);
 const key = "agent:main:long";
-const path = `s/~${Buffer.from(key).toString("base64url")}`;
+const path = sessionPath(key);
 
 interface Frames {
   readonly perSecond: number;

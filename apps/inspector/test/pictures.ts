@@ -9,7 +9,7 @@ import { createSessions } from "@throughline/session";
 import { createSqliteStore } from "@throughline/store-sqlite";
 import type { Browser, Page } from "playwright-core";
 import { buildInspector } from "../../../tools/build-inspector.ts";
-import { launch } from "./browser.ts";
+import { launch, sessionPath } from "./browser.ts";
 import { servePage } from "./page-server.ts";
 
 /**
@@ -147,7 +147,7 @@ async function main(): Promise<void> {
   const server = await servePage(page, path);
   const browser = await launch();
   const find = await finder(server.url, server.token);
-  const own = `s/~${Buffer.from("agent:main:harbor").toString("base64url")}`;
+  const own = sessionPath("agent:main:harbor");
   const only = process.argv.slice(2);
   for (const picture of pictures(find, own))
     if (only.length === 0 || only.includes(picture.name)) await take(browser, server.url, server.token, picture);
@@ -170,7 +170,7 @@ async function finder(url: string, token: string): Promise<Find> {
       .filter(({ program }) => (program ?? "own").startsWith(name))
       .toSorted((a, b) => b.messageCount - a.messageCount)[0];
     if (longest === undefined) throw new Error(`The store has no session of ${name}.`);
-    return `s/~${Buffer.from(longest.key).toString("base64url")}`;
+    return sessionPath(longest.key);
   };
 }
 
